@@ -1,0 +1,80 @@
+//! Bounds of one mirror: what it may hold in memory and how many names it may record.
+
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// Bounds, each with a default that suits a gateway. All are per Envoy worker but `examples_per_minute`, which is
+/// per worker too and so grows with their number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Caps {
+    /// The largest body that is kept for comparison, in bytes as they go over the wire.
+    pub body_bytes: usize,
+    /// The most that a body may decode to (gzip and the like), in bytes.
+    pub decoded_bytes: usize,
+    /// The most that a body may grow by decoding: decoded bytes over bytes on the wire.
+    pub decoded_ratio: usize,
+    /// How many pairs may be open at once.
+    pub pairs: usize,
+    /// How many bytes all open pairs may hold together.
+    pub pair_bytes: usize,
+    /// How long a pair may stay open, in milliseconds from the primary's request.
+    pub pair_ttl_ms: u64,
+    /// How many endpoints get counts of their own; the rest is counted as `other`.
+    pub endpoints: usize,
+    /// How many places get counts of their own; the rest is counted as `other`.
+    pub places: usize,
+    /// How many pairs of status codes get counts of their own; the rest is counted as `other`.
+    pub statuses: usize,
+    /// How many examples of divergences are logged in a minute; 0 for none.
+    pub examples_per_minute: u32,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            body_bytes: 256 * 1024,
+            decoded_bytes: 2 * 1024 * 1024,
+            decoded_ratio: 200,
+            pairs: 2048,
+            pair_bytes: 32 * 1024 * 1024,
+            pair_ttl_ms: 60_000,
+            endpoints: 64,
+            places: 128,
+            statuses: 32,
+            examples_per_minute: 12,
+        }
+    }
+}
+
+impl Caps {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        const MIB: usize = 1024 * 1024;
+        let bounds = [
+            ("body_bytes", self.body_bytes, 1, 16 * MIB),
+            ("decoded_bytes", self.decoded_bytes, 1, 64 * MIB),
+            ("decoded_ratio", self.decoded_ratio, 1, 10_000),
+            ("pairs", self.pairs, 1, 100_000),
+            ("pair_bytes", self.pair_bytes, 1024, 256 * MIB),
+            ("endpoints", self.endpoints, 1, 1000),
+            ("places", self.places, 1, 1000),
+            ("statuses", self.statuses, 1, 1000),
+        ];
+        for (field, value, least, most) in bounds {
+            if !(least..=most).contains(&value) {
+                let reason = format!("{value} is out of range: at least {least}, at most {most}");
+                return Err(ConfigError::new(format!("caps.{field}"), reason));
+            }
+        }
+        if !(100..=600_000).contains(&self.pair_ttl_ms) {
+            let reason = format!("{} is out of range: at least 100, at most 600000", self.pair_ttl_ms);
+            return Err(ConfigError::new("caps.pair_ttl_ms", reason));
+        }
+        if self.examples_per_minute > 600 {
+            let reason = format!("{} is out of range: at most 600", self.examples_per_minute);
+            return Err(ConfigError::new("caps.examples_per_minute", reason));
+        }
+        Ok(())
+    }
+}
