@@ -15,8 +15,12 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod answer;
+pub mod compare;
 pub mod config;
 pub mod divergence;
+pub mod example;
 pub mod headers;
+pub mod observer;
 pub mod outcome;
 pub mod place;
+pub mod stats;

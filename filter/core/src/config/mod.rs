@@ -35,6 +35,9 @@ pub struct Mirror {
     /// Who draws the sample.
     #[serde(default)]
     pub sampling: Sampling,
+    /// Whether the route may send a primary to the candidate itself (a canary split); the module then checks each one.
+    #[serde(default = "yes")]
+    pub split: bool,
     /// How closely to compare.
     #[serde(default, skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
@@ -78,6 +81,10 @@ pub enum Sampling {
 /// The methods that change nothing (RFC 9110, section 9.2.1), without TRACE, which Envoy and servers rarely let pass.
 pub fn safe_methods() -> Vec<String> {
     ["GET", "HEAD", "OPTIONS"].map(str::to_owned).to_vec()
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Why a configuration was refused: where (a path such as `rules.tolerance[0].path`) and for what reason.

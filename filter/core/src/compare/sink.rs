@@ -1,0 +1,56 @@
+//! Where a comparison puts what it finds: each place and kind once, a bounded number of them.
+
+use crate::divergence::{Divergence, Kind};
+use crate::place::Place;
+
+/// Collects the divergences of one comparison.
+#[derive(Debug, Default)]
+pub struct Sink {
+    found: Vec<Divergence>,
+    dropped: usize,
+}
+
+/// A point to which a [`Sink`] can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    found: usize,
+    dropped: usize,
+}
+
+impl Sink {
+    /// The most divergences that one comparison keeps.
+    pub const MOST: usize = 64;
+
+    /// Adds a divergence. Where this place differs in this kind already, the first one stays.
+    pub fn add(&mut self, place: Place, kind: Kind, primary: Option<String>, shadow: Option<String>) {
+        if self.found.iter().any(|known| known.kind == kind && known.place == place) {
+            return;
+        }
+        if self.found.len() < Self::MOST {
+            self.found.push(Divergence { place, kind, primary, shadow });
+        } else {
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// Remembers this point.
+    pub fn mark(&self) -> Mark {
+        Mark { found: self.found.len(), dropped: self.dropped }
+    }
+
+    /// Forgets all that was added since `mark`.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.found.truncate(mark.found);
+        self.dropped = mark.dropped;
+    }
+
+    /// Whether nothing was added since `mark` (repetitions of older places do not count).
+    pub fn is_unchanged_since(&self, mark: Mark) -> bool {
+        self.mark() == mark
+    }
+
+    /// What was found, and how many more there were.
+    pub fn into_parts(self) -> (Vec<Divergence>, usize) {
+        (self.found, self.dropped)
+    }
+}

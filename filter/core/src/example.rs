@@ -1,0 +1,1 @@
+//! Examples of divergences: one JSON line each, redacted, few a minute.
