@@ -1,5 +1,7 @@
 //! Statistics of one mirror: counters with bounded names, held here and flushed to the host now and then.
 
+pub mod endpoint;
+pub mod histogram;
 pub mod names;
 
 use crate::config::Mirror;
