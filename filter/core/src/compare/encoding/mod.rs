@@ -124,5 +124,6 @@ impl Encoding {
 }
 
 // The encoders exist natively only.
-#[cfg(all(test, not(target_arch = "wasm32"), feature = "gzip", feature = "brotli", feature = "zstd"))]
+#[cfg(test)]
+#[cfg(all(not(target_arch = "wasm32"), feature = "gzip", feature = "brotli", feature = "zstd"))]
 mod tests;
