@@ -24,3 +24,5 @@ pub mod observer;
 pub mod outcome;
 pub mod place;
 pub mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;
