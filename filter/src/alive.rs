@@ -21,7 +21,8 @@ pub struct Alive {
 impl Alive {
     /// Takes the next free number.
     pub fn claim() -> Self {
-        let gauge = claim_slot().and_then(|slot| host::define_metric(MetricType::Gauge, &Metric::Alive { slot }.encode()));
+        let gauge =
+            claim_slot().and_then(|slot| host::define_metric(MetricType::Gauge, &Metric::Alive { slot }.encode()));
         Self { gauge }
     }
 

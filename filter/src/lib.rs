@@ -48,10 +48,7 @@ thread_local! {
 /// Runs `f` on this worker's state. A callback inside a callback (which Envoy does not do) would find it taken and
 /// does nothing.
 fn with_worker<T>(f: impl FnOnce(&mut Worker) -> T) -> Option<T> {
-    WORKER
-        .try_with(|cell| cell.try_borrow_mut().ok().and_then(|mut worker| worker.as_mut().map(f)))
-        .ok()
-        .flatten()
+    WORKER.try_with(|cell| cell.try_borrow_mut().ok().and_then(|mut worker| worker.as_mut().map(f))).ok().flatten()
 }
 
 impl Worker {

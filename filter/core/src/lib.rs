@@ -20,8 +20,10 @@ pub mod config;
 pub mod divergence;
 pub mod example;
 pub mod headers;
+pub mod noise;
 pub mod observer;
 pub mod outcome;
+mod pair;
 pub mod place;
 pub mod stats;
 #[cfg(feature = "testing")]
