@@ -1,1 +1,3 @@
 //! The kubectl plugin as a library.
+
+pub mod envoy;
