@@ -1,3 +1,5 @@
 //! The kubectl plugin as a library.
 
 pub mod envoy;
+pub mod module;
+pub mod rules;

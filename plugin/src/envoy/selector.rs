@@ -114,9 +114,7 @@ fn conditions(spec: &MirrorSpec) -> Vec<String> {
         lines.push(unless(&match &header.value {
             ValueMatch::Present => format!("not {value}"),
             ValueMatch::Exact(text) => format!("{value} ~= {}", quoted(text)),
-            ValueMatch::Prefix(text) => {
-                format!("not {value} or not ({})", begins(&value, text))
-            }
+            ValueMatch::Prefix(text) => format!("not ({value} and {})", begins(&value, text)),
         }));
     }
     lines

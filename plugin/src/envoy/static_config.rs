@@ -97,7 +97,11 @@ impl StaticEnvoy<'_> {
             "generate_request_id": true,
             "stream_idle_timeout": "0s",
             "server_header_transformation": "PASS_THROUGH",
-            "http_protocol_options": { "enable_trailers": true, "accept_http_10": true },
+            "http_protocol_options": {
+                "enable_trailers": true,
+                "accept_http_10": true,
+                "default_host_for_http_10": "localhost",
+            },
             "upgrade_configs": [{ "upgrade_type": "websocket" }],
             "http_filters": [
                 selector::filter(),
