@@ -1,6 +1,10 @@
 //! A simulated host, and the stories that the observer is told.
 
+mod config;
+mod copies;
+mod noise;
 mod primaries;
+mod time;
 
 use std::cell::Cell;
 
