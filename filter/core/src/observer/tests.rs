@@ -4,6 +4,8 @@ mod config;
 mod copies;
 mod noise;
 mod primaries;
+#[cfg(not(target_arch = "wasm32"))]
+mod random;
 mod time;
 
 use std::cell::Cell;

@@ -188,6 +188,17 @@ impl Table {
         self.total
     }
 
+    /// What all pairs use, measured anew and not from the accounts.
+    #[cfg(test)]
+    pub(crate) fn measured(&self) -> Usage {
+        let mut usage = Usage::default();
+        for pair in self.slots.iter().filter_map(|slot| slot.pair.as_deref()) {
+            usage.add(1, pair.size());
+        }
+        assert_eq!(usage.pairs, self.index.len());
+        usage
+    }
+
     /// Makes room for `len` more bytes of a ticket's body. False where they are not wanted; where they do not fit, what
     /// was kept of the body is dropped.
     pub(crate) fn make_room(&mut self, ticket: Ticket, len: usize) -> bool {
