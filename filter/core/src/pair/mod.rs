@@ -3,6 +3,7 @@
 
 mod body;
 mod entry;
+mod recent;
 mod side;
 mod table;
 

@@ -6,7 +6,8 @@ const SECONDARY: &str = r#""secondary":{"cluster":"v1"}"#;
 
 /// Lets a triple's answers pass, each with its value of `x-a`; `None` is an answer without that header.
 fn triple(host: &mut Host, primary: &str, shadow: &str, secondary: Option<&str>) {
-    let tickets = (host.primary("1"), host.shadow("1"), host.copy("secondary", "1"));
+    let key = &host.outcomes().len().to_string();
+    let tickets = (host.primary(key), host.shadow(key), host.copy("secondary", key));
     match secondary {
         Some(value) => host.answer_with(tickets.2, "200", &[("x-a", value)], "same"),
         None => host.gone(tickets.2),

@@ -85,7 +85,8 @@ fn a_full_table_skips_what_does_not_fit() {
     host.primary("2");
     let refused = |host: &mut Host, config: Option<String>| {
         let facts = &mut Stream { config, ..host.primary_facts() };
-        ignored(&host.request(&[("x-mirror-pair", "3")], facts))
+        let pair = if facts.config.is_some() { "3" } else { "4" };
+        ignored(&host.request(&[("x-mirror-pair", pair)], facts))
     };
     let json = host.json.clone();
     assert!(refused(&mut host, Some(json)));
@@ -93,7 +94,7 @@ fn a_full_table_skips_what_does_not_fit() {
     assert!(refused(&mut host, None));
     assert_eq!((host.outcomes().len(), host.diagnostics().stray), (1, 1), "a forged mark counts nothing");
     host.answer(first, "200");
-    host.primary("3");
+    host.primary("5");
     assert_eq!(host.outcomes().len(), 2, "there is room again");
 }
 
