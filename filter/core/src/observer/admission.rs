@@ -22,8 +22,11 @@ impl Observer {
             if facts.has_connection() {
                 return Admission::Ignore;
             }
-            let joined = self.mirrors.by_name(marks.name).and_then(|mirror| self.join(mirror, role, &marks, &headers));
-            return match joined {
+            let Some(mirror) = self.mirrors.by_name(marks.name) else {
+                self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
+                return Admission::Ignore;
+            };
+            return match self.join(mirror, role, &marks, &headers) {
                 Some((ticket, setting)) => observe(ticket, knative_headers(&setting, role, &marks)),
                 None => Admission::Ignore,
             };
@@ -162,7 +165,7 @@ impl Observer {
         if pair.poison.is_some() {
             return;
         }
-        let sampled = pair.setting.mirror.sampling == Sampling::Selector || pair.has_copies();
+        let sampled = pair.setting.mirror.sampling == Sampling::Selector || pair.candidate.is_some();
         let (mirror, request) = (pair.mirror, std::mem::take(&mut pair.request));
         pair.poison();
         self.table.account(slot);

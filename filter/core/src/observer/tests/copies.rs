@@ -44,7 +44,7 @@ fn a_copy_without_its_primary_is_an_orphan() {
     assert!(ignored(&untagged(&mut host, "v2", &orphan)), "another request's");
     let unknown = [("x-mirror", "un/known"), ("x-mirror-role", "shadow"), ("x-mirror-pair", "1")];
     assert!(ignored(&untagged(&mut host, "v2", &unknown)), "another mirror's");
-    assert_eq!(host.diagnostics().orphan, 1);
+    assert_eq!(host.diagnostics().orphan, 2);
     host.answer(primary, "200");
     assert_eq!(host.outcomes(), incomplete(Incomplete::ShadowAbsent));
 }
@@ -211,6 +211,14 @@ fn where_envoy_samples_a_skipped_primary_counts_by_its_copy() {
         host.answer(ticket, "200");
     }
     assert_eq!((host.outcomes().len(), host.open()), (2, 0));
+
+    // Two requests with one id, neither sampled.
+    let mut host = Host::with(ENVOY);
+    let tickets = [primary(&mut host), primary(&mut host)];
+    for ticket in tickets {
+        host.answer(ticket, "200");
+    }
+    assert_eq!((host.outcomes(), host.open()), (vec![], 0));
 
     // No room in the table.
     let mut host = Host::with(r#""sampling":"envoy","caps":{"pairs":1}"#);

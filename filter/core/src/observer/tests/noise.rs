@@ -69,6 +69,22 @@ fn a_place_that_is_noisy_by_statistics_is_noise_where_the_secondary_happens_to_a
 }
 
 #[test]
+fn what_is_too_much_to_list_is_noise_only_if_the_secondary_has_as_much() {
+    // Of each answer more headers differ than a comparison lists.
+    for (of_secondary, outcome) in [(70, Outcome::Noise), (66, Outcome::Diverged)] {
+        let mut host = Host::with(SECONDARY);
+        let tickets = (host.primary("1"), host.shadow("1"), host.copy("secondary", "1"));
+        let names: Vec<_> = (0..70).map(|n| format!("x-{n}")).collect();
+        let headers = |value, most| names.iter().take(most).map(|name| (name.as_str(), value)).collect::<Vec<_>>();
+        host.answer_with(tickets.0, "200", &headers("1", 70), "");
+        host.answer_with(tickets.1, "200", &headers("2", 70), "");
+        let secondary = [headers("3", of_secondary), headers("1", 70).split_off(of_secondary)].concat();
+        host.answer_with(tickets.2, "200", &secondary, "");
+        assert_eq!(host.outcomes(), [outcome], "{of_secondary}");
+    }
+}
+
+#[test]
 fn a_body_that_was_not_compared_makes_no_triple() {
     let mut host = Host::with(r#""secondary":{"cluster":"v1"},"caps":{"body_bytes":10}"#);
     let tickets = (host.primary("1"), host.shadow("1"), host.copy("secondary", "1"));

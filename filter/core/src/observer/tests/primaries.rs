@@ -21,6 +21,37 @@ fn two_equal_answers_match_and_nothing_is_left() {
 }
 
 #[test]
+fn a_stale_ticket_does_not_touch_the_pair_that_took_its_place() {
+    let mut host = Host::new();
+    let (old, old_shadow) = (host.primary("1"), host.shadow("1"));
+    host.answer(old, "200");
+    host.answer(old_shadow, "200");
+    let (primary, shadow) = (host.primary("2"), host.shadow("2"));
+    assert_eq!((old.slot, old.role), (primary.slot, primary.role), "the test tests something");
+    for stale in [old, old_shadow] {
+        assert!(!host.body(stale, b"late"));
+        host.answer(stale, "500");
+    }
+    host.answer(primary, "200");
+    host.answer(shadow, "200");
+    assert_eq!(host.outcomes(), [Outcome::Match; 2]);
+}
+
+#[test]
+fn lines_wait_for_the_next_flush_but_not_too_many() {
+    let mut host = Host::with(r#""caps":{"examples_per_minute":600}"#);
+    for n in 0..100 {
+        let key = &n.to_string();
+        let (primary, shadow) = (host.primary(key), host.shadow(key));
+        host.answer(primary, "200");
+        host.answer(shadow, "404");
+    }
+    let lines = host.flush().lines.len();
+    assert!((1..=64).contains(&lines), "{lines}");
+    assert_eq!(host.outcomes().len(), 100);
+}
+
+#[test]
 fn answers_diverge_whoever_ends_last() {
     for primary_first in [true, false] {
         let mut host = Host::new();
