@@ -21,6 +21,8 @@ mod number;
 mod object;
 mod pair;
 mod path;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod properties;
 mod rules;
 mod string;
 #[cfg(test)]
