@@ -1,0 +1,3 @@
+//! The commands: one file each, with its arguments and a function that runs it.
+
+pub mod report;
