@@ -20,6 +20,7 @@ pub mod config;
 pub mod divergence;
 pub mod example;
 pub mod headers;
+pub mod noise;
 pub mod observer;
 pub mod outcome;
 pub mod place;

@@ -1,1 +1,0 @@
-//! Examples of divergences: one JSON line each, redacted, few a minute.

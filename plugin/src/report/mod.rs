@@ -1,0 +1,12 @@
+//! What the statistics say: numbers (`model`, made by `build`), words (`verdict`), conditions (`fail_on`), and one file
+//! for each format.
+
+pub mod build;
+pub mod examples;
+pub mod fail_on;
+pub mod json;
+pub mod math;
+pub mod model;
+pub mod table;
+pub mod text;
+pub mod verdict;
