@@ -23,6 +23,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Local(Box<command::local::Args>),
     Report(command::report::Args),
 }
 
@@ -38,6 +39,7 @@ pub enum ExitStatus {
 /// Runs the command that the arguments ask for. Data goes to stdout, all else to stderr.
 pub async fn run(cli: Cli) -> ExitCode {
     let ended = match cli.command {
+        Command::Local(args) => command::local::run(*args).await,
         Command::Report(args) => command::report::run(args).await,
     };
     match ended {

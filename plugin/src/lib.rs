@@ -7,10 +7,15 @@
 //!                                                       └→ --fail-on → exit status
 //! ```
 //!
-//! `cli` knows the commands, each command is a file of its own.
+//! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
+//! inside; `local` runs it on one machine.
 
 pub mod cli;
 pub mod command;
+pub mod envoy;
+pub mod local;
+pub mod module;
 pub mod output;
 pub mod report;
+pub mod rules;
 pub mod source;

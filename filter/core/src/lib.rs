@@ -23,5 +23,8 @@ pub mod headers;
 pub mod noise;
 pub mod observer;
 pub mod outcome;
+mod pair;
 pub mod place;
 pub mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -1,8 +1,25 @@
 //! What the module does with the streams that Envoy shows it: tells primaries from shadows, pairs them, compares the
 //! pair when it is whole, and counts what came of it. The host's part is behind two small traits, so that the whole
 //! runs natively in tests.
+//!
+//! `mark` reads what a request carries, `mirrors` keeps the configurations, `admission` decides what a stream is,
+//! `answers` records what streams by, `conclude` decides when a pair is over and what became of it.
+
+mod admission;
+mod answers;
+mod conclude;
+mod mark;
+mod mirrors;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
 
 use crate::headers::HeaderBlock;
+use crate::pair::Table;
+pub use crate::pair::Ticket;
+use crate::stats::names::{Diagnostic, Metric};
+use mirrors::Mirrors;
 
 /// What only the host knows of a stream. Each question costs a host call, so the observer asks only when it must.
 pub trait Facts {
@@ -27,10 +44,6 @@ pub trait Output {
     fn log(&mut self, line: &str);
 }
 
-/// The handle of an observed stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {}
-
 /// What to do with a stream.
 #[derive(Debug)]
 pub enum Admission {
@@ -45,44 +58,150 @@ pub enum Admission {
     },
 }
 
+/// The most lines that wait for the next flush; more are dropped.
+const MOST_LINES: usize = 64;
+
+/// What happened beside the pairs: marked streams that made none. Each should be rare; many of them point at a fault in
+/// Envoy's configuration, or at a client that writes marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// Primaries with a mirror's mark on a route that does not carry the mirror.
+    pub stray: u64,
+    /// Copies whose primary is not, or no longer, in the pair table.
+    pub orphan: u64,
+    /// Primaries whose route carries a configuration that was refused.
+    pub config_rejected: u64,
+    /// Examples that their rate held back.
+    pub examples_dropped: u64,
+}
+
+impl Diagnostics {
+    /// Hands the counts over.
+    fn flush(&mut self, output: &mut dyn Output) {
+        let Self { stray, orphan, config_rejected, examples_dropped } = std::mem::take(self);
+        for (what, n) in [
+            (Diagnostic::Stray, stray),
+            (Diagnostic::Orphan, orphan),
+            (Diagnostic::ConfigRejected, config_rejected),
+            (Diagnostic::ExamplesDropped, examples_dropped),
+        ] {
+            if n > 0 {
+                output.count(&Metric::Diagnostic { what, mirror: None }.encode(), n);
+            }
+        }
+    }
+}
+
+/// Time that never runs backwards, whatever the host's clock does.
+#[derive(Debug, Default)]
+struct Clock {
+    /// What the host said last, in nanoseconds since the epoch.
+    wall: u64,
+    /// The sum of all steps forward.
+    steady: u64,
+}
+
+impl Clock {
+    fn advance(&mut self, wall: u64) -> u64 {
+        self.steady = self.steady.saturating_add(wall.saturating_sub(self.wall));
+        self.wall = wall;
+        self.steady
+    }
+}
+
 /// All mirrors of one worker.
+///
+/// The order of calls for one stream: [`Observer::on_request`]; then, under the ticket it returned,
+/// [`Observer::on_response_headers`], the body's parts, trailers, [`Observer::on_complete`] and [`Observer::on_gone`],
+/// any of which may be missing. Calls under a stale ticket change nothing. [`Observer::on_tick`] should be called about
+/// once a second: it concludes the pairs that wait for something that does not come.
 #[derive(Debug)]
-pub struct Observer {}
+pub struct Observer {
+    clock: Clock,
+    mirrors: Mirrors,
+    table: Table,
+    diagnostics: Diagnostics,
+    lines: VecDeque<String>,
+}
 
 impl Observer {
     /// `seed` makes hashing unpredictable to clients.
-    pub fn new(_seed: u64) -> Self {
-        Self {}
+    pub fn new(seed: u64) -> Self {
+        Self {
+            clock: Clock::default(),
+            mirrors: Mirrors::default(),
+            table: Table::new(seed),
+            diagnostics: Diagnostics::default(),
+            lines: VecDeque::new(),
+        }
     }
 
     /// A stream's request headers are about to go upstream. Times are nanoseconds since the epoch.
-    pub fn on_request(&mut self, _now: u64, _headers: HeaderBlock, _facts: &mut dyn Facts) -> Admission {
-        Admission::Ignore
+    pub fn on_request(&mut self, now: u64, headers: HeaderBlock, facts: &mut dyn Facts) -> Admission {
+        self.clock.advance(now);
+        self.admit(headers, facts)
     }
 
     /// Response headers came.
-    pub fn on_response_headers(&mut self, _ticket: Ticket, _headers: HeaderBlock, _facts: &mut dyn Facts) {}
+    pub fn on_response_headers(&mut self, ticket: Ticket, headers: HeaderBlock, facts: &mut dyn Facts) {
+        self.take_headers(ticket, headers, facts);
+    }
 
-    /// Whether the next `len` bytes of the response's body are wanted; ask before fetching them from the host.
-    pub fn wants_body(&mut self, _ticket: Ticket, _len: usize) -> bool {
-        false
+    /// Whether the next `len` bytes of the response's body are wanted; ask before fetching them from the host. Makes room
+    /// for them; where they do not fit, what was kept of the body is dropped and nothing more of it is wanted.
+    pub fn wants_body(&mut self, ticket: Ticket, len: usize) -> bool {
+        self.table.make_room(ticket, len)
     }
 
     /// A part of the response's body.
-    pub fn on_body(&mut self, _ticket: Ticket, _bytes: &[u8]) {}
+    pub fn on_body(&mut self, ticket: Ticket, bytes: &[u8]) {
+        if self.table.make_room(ticket, bytes.len())
+            && let Some(side) = self.table.side_mut(ticket)
+        {
+            side.answer.body.extend_from_slice(bytes);
+        }
+    }
 
     /// Response trailers came.
-    pub fn on_trailers(&mut self, _ticket: Ticket, _trailers: HeaderBlock) {}
+    pub fn on_trailers(&mut self, ticket: Ticket, trailers: HeaderBlock) {
+        self.take_trailers(ticket, trailers);
+    }
 
     /// The response is whole.
-    pub fn on_complete(&mut self, _now: u64, _ticket: Ticket, _facts: &mut dyn Facts) {}
+    pub fn on_complete(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
+        let now = self.clock.advance(now);
+        self.end(now, ticket, true, facts);
+    }
 
     /// The stream is gone. After [`Observer::on_complete`] this changes nothing; before it, the response was cut.
-    pub fn on_gone(&mut self, _now: u64, _ticket: Ticket, _facts: &mut dyn Facts) {}
+    pub fn on_gone(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
+        let now = self.clock.advance(now);
+        self.end(now, ticket, false, facts);
+    }
 
     /// Time passed: ends what has run out of time.
-    pub fn on_tick(&mut self, _now: u64) {}
+    pub fn on_tick(&mut self, now: u64) {
+        let now = self.clock.advance(now);
+        for slot in 0..self.table.slots() {
+            self.tick(slot, now);
+        }
+    }
 
     /// Hands over counts and log lines.
-    pub fn flush(&mut self, _now: u64, _output: &mut dyn Output) {}
+    pub fn flush(&mut self, _now: u64, output: &mut dyn Output) {
+        self.mirrors.flush(&mut |name, n| output.count(name, n));
+        let dropped = self.mirrors.examples_dropped();
+        self.diagnostics.examples_dropped = self.diagnostics.examples_dropped.saturating_add(dropped);
+        self.diagnostics.flush(output);
+        for line in self.lines.drain(..) {
+            output.log(&line);
+        }
+    }
+}
+
+/// Queues a line for the next flush; a full queue drops it.
+fn log(lines: &mut VecDeque<String>, line: String) {
+    if lines.len() < MOST_LINES {
+        lines.push_back(line);
+    }
 }

@@ -141,13 +141,24 @@ mod properties {
         shown(format!("{before}{value}{after}").as_bytes())
     }
 
+    /// Secrets of characters that nothing else in a line has, but for what JSON escapes.
+    fn secret() -> impl Strategy<Value = String> {
+        prop_oneof!["[Q-Z]{6,80}", "[Q-Z][Q-Z\"\\\\/🦀ß]{24,80}[QZ]"]
+    }
+
+    /// What of a secret may not be seen, as it is and as JSON: its first six bytes. Where it has characters that JSON
+    /// escapes, more: one backslash too many at a cut makes a beginning look longer than it is.
+    fn telling(secret: &str) -> [String; 2] {
+        let least = if secret.bytes().all(|b| b.is_ascii_uppercase()) { 6 } else { 24 };
+        let beginning = secret.get(..secret.floor_char_boundary(least)).expect("a beginning");
+        [beginning.to_owned(), planted(beginning, true, "", "").trim_matches('"').to_owned()]
+    }
+
     proptest! {
-        /// No six bytes from the beginning of a secret that a client sent get into a line, whatever an answer makes of it.
         #[test]
         fn no_secret_is_written(
-            // Of characters that nothing else in the line has, but for what JSON escapes.
-            token in "[Q-Z\"\\\\/\t🦀ß]{6,80}[QZ]",
-            cookie in "[Q-Z\"\\\\/🦀ß][Q-Z\\\\/🦀ß]{6,80}[QZ]",
+            token in secret(),
+            cookie in secret(),
             scheme in "Bearer|Basic|x",
             json: bool,
             before in "[a-p{}:,]{0,130}",
@@ -157,26 +168,23 @@ mod properties {
                 ("authorization", format!("{scheme} {token}")),
                 ("cookie", format!("a=b; c={cookie}; d=e")),
             ]);
-            let token = token.trim();
-            let cookie = cookie.trim_matches('"');
             for secret in [token, cookie] {
+                let value = |json| planted(&secret, json, &before, &after);
                 let divergence = Divergence {
-                    place: Place::from(planted(secret, json, &before, &after)),
+                    place: Place::from(value(json)),
                     kind: Kind::Value,
-                    primary: Some(planted(secret, json, &before, &after)),
-                    shadow: Some(planted(secret, !json, &before, &after)),
+                    primary: Some(value(json)),
+                    shadow: Some(value(!json)),
                 };
-                let (pair, endpoint) = (planted(secret, json, &before, &after), planted(secret, false, &before, &after));
+                let (pair, endpoint) = (value(json), value(false));
                 let example = Example { pair: &pair, endpoint: &endpoint, ..example(&divergence, &request) };
                 let text = Writer::new(1).write(START, &example).expect("a line");
                 prop_assert!(!text.contains(char::is_control));
                 let line = Line::parse(&text).expect("readable");
-                let beginning = secret.get(..secret.floor_char_boundary(9)).unwrap_or(secret);
-                let forms = [beginning.to_owned(), planted(beginning, true, "", "").trim_matches('"').to_owned()];
-                for form in &forms {
-                    prop_assert!(!text.contains(form.as_str()), "{form} in {text}");
-                    let fields = [&line.pair, &line.endpoint, line.place.as_str(), &line.primary.clone().unwrap_or_default(), &line.candidate.clone().unwrap_or_default()];
-                    prop_assert!(!fields.iter().any(|field| field.contains(form.as_str())), "{form} in {fields:?}");
+                let values = [line.primary, line.candidate].map(Option::unwrap_or_default);
+                let written = [&text, &line.pair, &line.endpoint, line.place.as_str(), &values[0], &values[1]];
+                for form in telling(&secret) {
+                    prop_assert!(!written.iter().any(|text| text.contains(&form)), "{form} in {written:#?}");
                 }
             }
         }

@@ -144,9 +144,9 @@ pub enum Class {
 /// What can happen outside of pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Diagnostic {
-    /// A shadow came whose primary is not known.
+    /// A primary had a mirror's mark on a route that does not carry the mirror.
     Stray,
-    /// A marked request belonged to no mirror that is known.
+    /// A copy came whose primary is not, or no longer, known.
     Orphan,
     /// A mirror's configuration was refused.
     ConfigRejected,

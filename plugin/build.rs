@@ -1,0 +1,91 @@
+//! Builds the module (`mirror-filter` as WebAssembly) that `src/module.rs` puts into the plugin's binary.
+//!
+//! `KUBECTL_MIRROR_MODULE=FILE` takes a module that is built already, for example one that was built for tests.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const GIVEN: &str = "KUBECTL_MIRROR_MODULE";
+const TARGET: &str = "wasm32-wasip1";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            // `cargo::error` is shown without the noise of a panic's trace.
+            for line in message.lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    println!("cargo::rerun-if-env-changed={GIVEN}");
+    let out = PathBuf::from(var("OUT_DIR")?);
+    let module = match env::var_os(GIVEN) {
+        Some(file) => {
+            let file = PathBuf::from(file);
+            println!("cargo::rerun-if-changed={}", file.display());
+            file
+        }
+        None => build(&out)?,
+    };
+    let copy = out.join("module.wasm");
+    fs::copy(&module, &copy).map_err(|error| format!("cannot copy the module {}: {error}", module.display()))?;
+    Ok(())
+}
+
+/// Runs a cargo inside this one, in a target folder of its own, and gives the module's path.
+fn build(out: &Path) -> Result<PathBuf, String> {
+    let manifest = PathBuf::from(var("CARGO_MANIFEST_DIR")?);
+    let root = manifest.parent().ok_or("the plugin has no workspace above it")?;
+    for input in ["filter", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"] {
+        println!("cargo::rerun-if-changed={}", root.join(input).display());
+    }
+    check_target()?;
+
+    // OUT_DIR is <target>/<profile>/build/<package>/out.
+    let target = out.ancestors().nth(4).ok_or("OUT_DIR is not where cargo puts it")?.join("module");
+    let mut cargo = Command::new(var("CARGO")?);
+    cargo
+        .current_dir(root)
+        .args(["build", "--locked", "--package", "mirror-filter", "--profile", "module", "--target", TARGET])
+        .arg("--target-dir")
+        .arg(&target);
+    // What holds for the plugin must not hold for the module: flags for another machine, and clippy as a compiler.
+    for name in [
+        "CARGO_BUILD_TARGET",
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTFLAGS",
+        "RUSTC",
+        "RUSTC_WORKSPACE_WRAPPER",
+    ] {
+        cargo.env_remove(name);
+    }
+    let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the module does not build:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(target.join(TARGET).join("module").join("mirror_filter.wasm"))
+}
+
+fn check_target() -> Result<(), String> {
+    let output = Command::new(var("RUSTC")?)
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()
+        .map_err(|error| format!("cannot run rustc: {error}"))?;
+    let folder = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && Path::new(folder.trim()).exists() {
+        return Ok(());
+    }
+    Err(format!("the module needs the compiler's target {TARGET}: run `rustup target add {TARGET}`"))
+}
+
+fn var(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}: {error}"))
+}

@@ -1,0 +1,176 @@
+//! Which requests are copied, beyond a mirror's methods and hosts.
+
+use std::convert::Infallible;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::str::FromStr;
+
+use mirror_core::config::ConfigError;
+
+/// All of these must hold for a request to be copied. Knative's probes never are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// The share that is copied, in millionths.
+    pub millionths: u32,
+    /// The header whose value decides whether a request is in the sample, so that one user is always in or always out;
+    /// a request without it is never copied. `x-request-id` decides where `None`.
+    pub sticky: Option<String>,
+    /// Headers that the request must have, all of them.
+    pub headers: Vec<HeaderMatch>,
+    /// Paths, one of which the request's path (without query) must be; any where empty.
+    pub paths: Vec<PathMatch>,
+    /// Hex digits in the names of the headers that name clusters, so that clients cannot know them.
+    pub token: String,
+}
+
+/// The whole, for [`Selection::millionths`].
+pub const WHOLE: u32 = 1_000_000;
+
+/// A header that a request must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderMatch {
+    /// Its name, lower case.
+    pub name: String,
+    /// What its value must be.
+    pub value: ValueMatch,
+}
+
+/// What a header's value must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueMatch {
+    /// Anything.
+    Present,
+    /// This.
+    Exact(String),
+    /// Something that begins like this.
+    Prefix(String),
+}
+
+/// What a request's path (without query) must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathMatch {
+    /// This.
+    Exact(String),
+    /// Something that begins like this.
+    Prefix(String),
+}
+
+impl Selection {
+    /// Every request, with a new token.
+    pub fn everything() -> Self {
+        Self { millionths: WHOLE, sticky: None, headers: Vec::new(), paths: Vec::new(), token: new_token() }
+    }
+
+    /// The header that names the candidate's cluster.
+    pub fn candidate_header(&self) -> String {
+        format!("x-mirror-to-{}", self.token)
+    }
+
+    /// The header that names the secondary's cluster.
+    pub fn secondary_header(&self) -> String {
+        format!("x-mirror-also-{}", self.token)
+    }
+
+    /// Checks what types alone cannot say.
+    ///
+    /// # Errors
+    /// The first value that makes no sense, with its path.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let error = |path: String, reason: String| Err(ConfigError { path, reason });
+        if self.millionths == 0 || self.millionths > WHOLE {
+            let reason = format!("{} is out of range: at least 1, at most {WHOLE}", self.millionths);
+            return error("millionths".into(), reason);
+        }
+        if self.token.len() < 8 || !self.token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+            return error("token".into(), "must be at least 8 lower-case hex digits".into());
+        }
+        let sticky = self.sticky.iter().map(|name| ("sticky".to_owned(), name));
+        let headers = self.headers.iter().enumerate().map(|(i, header)| (format!("headers[{i}]"), &header.name));
+        for (path, name) in sticky.chain(headers) {
+            if !is_header_name(name) {
+                return error(path, format!("`{name}` is not the name of a header"));
+            }
+        }
+        for (i, path) in self.paths.iter().enumerate() {
+            let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
+            if !text.starts_with('/') || text.contains('?') {
+                return error(format!("paths[{i}]"), format!("`{text}` is not a path: expected `/…` without a query"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for HeaderMatch {
+    type Err = Infallible;
+
+    /// `NAME` (present), `NAME=VALUE` (exact) or `NAME=VALUE*` (prefix).
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let (name, value) = match text.split_once('=') {
+            None => (text, ValueMatch::Present),
+            Some((name, value)) => match value.strip_suffix('*') {
+                Some(prefix) => (name, ValueMatch::Prefix(prefix.to_owned())),
+                None => (name, ValueMatch::Exact(value.to_owned())),
+            },
+        };
+        Ok(Self { name: name.to_ascii_lowercase(), value })
+    }
+}
+
+impl FromStr for PathMatch {
+    type Err = Infallible;
+
+    /// `/PATH` (exact) or `/PATH*` (prefix).
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.strip_suffix('*') {
+            Some(prefix) => Self::Prefix(prefix.to_owned()),
+            None => Self::Exact(text.to_owned()),
+        })
+    }
+}
+
+/// Whether Envoy can be asked for a header of this name: a lower-case token of RFC 9110, so no pseudo-header either.
+fn is_header_name(name: &str) -> bool {
+    let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(good)
+}
+
+/// 16 random hex digits. The standard library seeds its hashers from the operating system.
+fn new_token() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_read_from_short_texts() {
+        let header = |text: &str| text.parse::<HeaderMatch>().expect("never fails");
+        let made = |name: &str, value| HeaderMatch { name: name.into(), value };
+        assert_eq!(header("X-Beta"), made("x-beta", ValueMatch::Present));
+        assert_eq!(header("x=a=b"), made("x", ValueMatch::Exact("a=b".into())));
+        assert_eq!(header("x=a*"), made("x", ValueMatch::Prefix("a".into())));
+        assert_eq!("/a".parse(), Ok(PathMatch::Exact("/a".into())));
+        assert_eq!("/a/*".parse(), Ok(PathMatch::Prefix("/a/".into())));
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_their_path() {
+        let good = Selection::everything();
+        assert_eq!(good.check(), Ok(()));
+        assert_ne!(good.token, Selection::everything().token);
+        for (bad, path) in [
+            (Selection { millionths: 0, ..good.clone() }, "millionths"),
+            (Selection { millionths: WHOLE + 1, ..good.clone() }, "millionths"),
+            (Selection { token: "short".into(), ..good.clone() }, "token"),
+            (Selection { token: "5f3a9c0\"".into(), ..good.clone() }, "token"),
+            (Selection { sticky: Some(":path".into()), ..good.clone() }, "sticky"),
+            (Selection { sticky: Some("".into()), ..good.clone() }, "sticky"),
+            (Selection { headers: vec!["a\nb=1".parse().expect("never fails")], ..good.clone() }, "headers[0]"),
+            (Selection { paths: vec!["a".parse().expect("never fails")], ..good.clone() }, "paths[0]"),
+            (Selection { paths: vec!["/a?b".parse().expect("never fails")], ..good.clone() }, "paths[0]"),
+        ] {
+            assert_eq!(bad.check().expect_err(path).path, path);
+        }
+    }
+}

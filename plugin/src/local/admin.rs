@@ -1,0 +1,116 @@
+//! Envoy's admin page, as far as a local run needs it: whether Envoy is ready, where it listens, a few counters.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+
+/// The longest that a page may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The admin page of one Envoy.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    address: SocketAddr,
+    client: Client<HttpConnector, Empty<Bytes>>,
+}
+
+impl Admin {
+    /// The admin page at `address`.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, client: Client::builder(TokioExecutor::new()).build(HttpConnector::new()) }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether Envoy serves.
+    pub async fn is_ready(&self) -> bool {
+        self.page(Method::GET, "/ready").await.is_ok()
+    }
+
+    /// Where the listener `name` really listens.
+    ///
+    /// # Errors
+    /// No answer, or no such listener.
+    pub async fn listener(&self, name: &str) -> Result<SocketAddr> {
+        let page = self.page(Method::GET, "/listeners?format=json").await?;
+        let listeners: Listeners = serde_json::from_slice(&page).context("Envoy's page /listeners")?;
+        let listener = listeners.listener_statuses.into_iter().find(|listener| listener.name == name);
+        let Some(Listener { local_address: Address { socket_address: at }, .. }) = listener else {
+            bail!("Envoy does not listen");
+        };
+        let ip = at.address.parse().with_context(|| format!("Envoy listens on {}", at.address))?;
+        Ok(SocketAddr::new(ip, at.port_value))
+    }
+
+    /// The counters and gauges whose names match the regular expression `filter` (RE2, percent-encoded).
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn stats(&self, filter: &str) -> Result<BTreeMap<String, u64>> {
+        let page = self.page(Method::GET, &format!("/stats?filter={filter}")).await?;
+        let text = String::from_utf8_lossy(&page);
+        let stat = |line: &str| {
+            let (name, value) = line.split_once(": ")?;
+            Some((name.to_owned(), value.parse().ok()?))
+        };
+        Ok(text.lines().filter_map(stat).collect())
+    }
+
+    /// Makes Envoy take no new connections.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn stop_listening(&self) -> Result<()> {
+        self.page(Method::POST, "/drain_listeners").await.map(drop)
+    }
+
+    async fn page(&self, method: Method, page: &str) -> Result<Bytes> {
+        let request = Request::builder().method(method).uri(format!("http://{}{page}", self.address));
+        let answer = async {
+            let response = self.client.request(request.body(Empty::new())?).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await?.to_bytes();
+            if !status.is_success() {
+                bail!("it answered {status}");
+            }
+            Ok(body)
+        };
+        let answer = tokio::time::timeout(TIMEOUT, answer).await.context("it did not answer in time").flatten();
+        answer.with_context(|| format!("Envoy's admin page http://{}{page}", self.address))
+    }
+}
+
+/// `/listeners?format=json`
+#[derive(Deserialize)]
+struct Listeners {
+    #[serde(default)]
+    listener_statuses: Vec<Listener>,
+}
+
+#[derive(Deserialize)]
+struct Listener {
+    name: String,
+    local_address: Address,
+}
+
+#[derive(Deserialize)]
+struct Address {
+    socket_address: SocketAddress,
+}
+
+#[derive(Deserialize)]
+struct SocketAddress {
+    address: String,
+    port_value: u16,
+}
