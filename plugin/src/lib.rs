@@ -1,6 +1,21 @@
 //! The kubectl plugin as a library.
+//!
+//! The data flows in one direction:
+//!
+//! ```text
+//! source (Envoy's statistics) → report (model, verdict) → a format (table, JSON) → stdout
+//!                                                       └→ --fail-on → exit status
+//! ```
+//!
+//! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
+//! inside; `local` runs it on one machine.
 
+pub mod cli;
+pub mod command;
 pub mod envoy;
 pub mod local;
 pub mod module;
+pub mod output;
+pub mod report;
 pub mod rules;
+pub mod source;

@@ -204,7 +204,8 @@ mod tests {
                 b >> 4 & 0xffff_ffff_ffff
             )
         };
-        let kinds: [(&str, &dyn Fn(u64) -> String, f64); 4] = [
+        type Key<'a> = &'a dyn Fn(u64) -> String;
+        let kinds: [(&str, Key<'_>, f64); 4] = [
             ("uuid", &uuid, 90.0),
             ("number", &|i| i.to_string(), 72.0),
             ("user", &|i| format!("user-{i}@example.com"), 72.0),

@@ -52,11 +52,12 @@ pub fn find(given: Option<&Path>) -> Result<Envoy> {
 }
 
 fn search() -> Option<PathBuf> {
-    let on_path = env::var_os("PATH").map(|path| env::split_paths(&path).map(|folder| folder.join("envoy")).collect());
+    let on_path: Option<Vec<_>> =
+        env::var_os("PATH").map(|path| env::split_paths(&path).map(|folder| folder.join("envoy")).collect());
     let executable = env::current_exe().ok();
     let here = env::current_dir().ok();
     let above = executable.iter().chain(&here).flat_map(|place| place.ancestors()).map(|folder| folder.join(FROM_MAKE));
-    on_path.unwrap_or_else(Vec::new).into_iter().chain(above).find(|candidate| candidate.is_file())
+    on_path.unwrap_or_default().into_iter().chain(above).find(|candidate| candidate.is_file())
 }
 
 /// The version in what `envoy --version` prints: `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`.

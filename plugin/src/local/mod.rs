@@ -15,5 +15,5 @@ pub use admin::Admin;
 pub use files::Files;
 pub use find::{Envoy, find};
 pub use plan::{Plan, Wish, parse_method, parse_percent};
-pub use session::{Module, Session};
+pub use session::Session;
 pub use settle::settle;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use tokio::time::{Instant, sleep};
+use anyhow::{Context, Result, bail};
+use tokio::time::sleep;
 
 use super::admin::Admin;
 use super::files::Files;
@@ -21,15 +21,6 @@ pub struct Session {
     admin: Admin,
     listen: SocketAddr,
     process: Process,
-}
-
-/// What became of the module when Envoy started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Module {
-    /// Envoy took it.
-    Accepted,
-    /// Envoy refused it, and runs without.
-    Rejected,
 }
 
 /// How long Envoy may take to start: it compiles the module first.
@@ -90,26 +81,6 @@ impl Session {
     /// Where clients connect.
     pub fn listen(&self) -> SocketAddr {
         self.listen
-    }
-
-    /// What became of the module, once that is known.
-    ///
-    /// # Errors
-    /// Envoy does not answer, or has not tried yet although time enough has passed.
-    pub async fn module(&self) -> Result<Module> {
-        let deadline = Instant::now() + START;
-        while Instant::now() < deadline {
-            let stats = self.admin.stats("extension_config_discovery").await?;
-            let sum = |event: &str| stats.iter().filter(|(name, _)| name.ends_with(event)).map(|(_, n)| n).sum::<u64>();
-            if sum(".update_rejected") > 0 {
-                return Ok(Module::Rejected);
-            }
-            if sum(".update_success") > 0 {
-                return Ok(Module::Accepted);
-            }
-            sleep(LOOK).await;
-        }
-        Err(anyhow!("Envoy has not read the module's configuration"))
     }
 
     /// Waits until Envoy ends by itself, which it should not, and says how it did.

@@ -1,0 +1,4 @@
+//! The commands: one file each, with its arguments and a function that runs it.
+
+pub mod local;
+pub mod report;

@@ -1,0 +1,14 @@
+//! What the statistics say: numbers (`model`, made by `build`), words (`verdict`), conditions (`fail_on`), and one file
+//! for each format.
+
+pub mod build;
+pub mod examples;
+pub mod fail_on;
+pub mod json;
+pub mod math;
+pub mod model;
+#[cfg(test)]
+pub(crate) mod samples;
+pub mod table;
+pub mod text;
+pub mod verdict;

@@ -1,0 +1,293 @@
+//! What a report says in words: per mirror one line that answers the question, then what explains it. And warnings,
+//! where the numbers cannot be taken at their face.
+
+use mirror_core::outcome::Outcome;
+use mirror_core::stats::names::{Class, Diagnostic, Word};
+
+use super::math::Share;
+use super::model::{Gateway, Mirror, Report};
+use super::text::{percent, percent_range, plural, thousands, words};
+use crate::source::Module;
+
+/// Where no pair differs and yet more than this share of all might, by 95 % confidence, there were too few (fewer than
+/// 73) to say anything.
+const MIGHT_DIFFER: f64 = 0.05;
+/// The share of pairs that are not compared from which on it is a warning.
+const MANY_NOT_COMPARED: f64 = 0.05;
+
+/// The answer, as programs read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Some pairs differ.
+    Differs,
+    /// No pair differs, and there were enough of them.
+    Same,
+    /// No pair differs, but there were too few to say.
+    TooFew,
+    /// No pair was compared.
+    Nothing,
+}
+
+impl Answer {
+    /// The word that JSON uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Differs => "differs",
+            Self::Same => "same",
+            Self::TooFew => "too_few",
+            Self::Nothing => "nothing_compared",
+        }
+    }
+}
+
+/// What is said of one mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// In one word.
+    pub answer: Answer,
+    /// In one line, without the mirror's name: `3 places differ in 12.4 % of 1,203 pairs`.
+    pub headline: String,
+    /// What one needs to know beside it, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Says what a mirror's numbers mean.
+pub fn verdict(mirror: &Mirror) -> Verdict {
+    let answer = answer(mirror);
+    let notes = [interval_note(mirror, answer), noise_note(mirror), not_compared_note(mirror), unnamed_note(mirror)];
+    Verdict { answer, headline: headline(mirror, answer), notes: notes.into_iter().flatten().collect() }
+}
+
+fn answer(mirror: &Mirror) -> Answer {
+    match (mirror.compared(), mirror.class(Class::Diverged)) {
+        (0, _) => Answer::Nothing,
+        (_, 1..) if !late_noise(mirror) => Answer::Differs,
+        _ if ceiling(mirror) > MIGHT_DIFFER => Answer::TooFew,
+        _ => Answer::Same,
+    }
+}
+
+/// Whether all diverged pairs differ at places that turned out to be noise only after they had been counted.
+fn late_noise(mirror: &Mirror) -> bool {
+    mirror.differing().next().is_none() && mirror.noisy().any(|place| place.diverged > 0) && mirror.other.places == 0
+}
+
+/// The share of all pairs that might differ although none did.
+fn ceiling(mirror: &Mirror) -> f64 {
+    Share::new(0, mirror.compared()).interval().map_or(1.0, |(_, high)| high)
+}
+
+fn headline(mirror: &Mirror, answer: Answer) -> String {
+    let compared = plural(mirror.compared(), "pair");
+    match answer {
+        Answer::Nothing if mirror.pairs() == 0 => "no pairs yet".to_owned(),
+        Answer::Nothing if mirror.pairs() == 1 => "the only pair could not be compared".to_owned(),
+        Answer::Nothing => format!("none of {} could be compared", plural(mirror.pairs(), "pair")),
+        Answer::TooFew => format!("not enough pairs to say ({}): none differs so far", thousands(mirror.compared())),
+        Answer::Same => {
+            format!(
+                "no difference found in {compared} (with 95 % confidence, at most {} differ)",
+                percent(ceiling(mirror))
+            )
+        }
+        Answer::Differs => {
+            let rate = percent(mirror.diverged().rate().unwrap_or(0.0));
+            match mirror.differing().count() {
+                0 => format!("{rate} of {compared} differ"),
+                1 => format!("1 place differs in {rate} of {compared}"),
+                n => format!("{n} places differ in {rate} of {compared}"),
+            }
+        }
+    }
+}
+
+fn interval_note(mirror: &Mirror, answer: Answer) -> Option<String> {
+    let range = mirror.diverged().interval().filter(|_| answer == Answer::Differs)?;
+    Some(format!("With 95 % confidence, {} of all pairs differ.", percent_range(range)))
+}
+
+fn noise_note(mirror: &Mirror) -> Option<String> {
+    let places = mirror.noisy().count() as u64;
+    let pairs = mirror.class(Class::Noise);
+    if late_noise(mirror) && mirror.class(Class::Diverged) > 0 {
+        return Some(format!(
+            "Differences were found only where the primary's own version differs from itself ({}); {} of the pairs were \
+             counted as diverged before that was known.",
+            plural(places, "place"),
+            thousands(mirror.class(Class::Diverged)),
+        ));
+    }
+    match (places, pairs) {
+        (0, 0) => None,
+        (1, 0) => Some("1 place differs by itself and is not counted.".to_owned()),
+        (_, 0) => Some(format!("{} differ by themselves and are not counted.", plural(places, "place"))),
+        (_, pairs) => Some(format!(
+            "{} only where the primary's own version differs from itself{}.",
+            if pairs == 1 {
+                "1 more pair differs".to_owned()
+            } else {
+                format!("{} more pairs differ", thousands(pairs))
+            },
+            if places > 0 { format!(" ({})", plural(places, "place")) } else { String::new() },
+        )),
+    }
+}
+
+fn not_compared_note(mirror: &Mirror) -> Option<String> {
+    let share = Share::new(mirror.not_compared(), mirror.pairs());
+    if share.count == 0 {
+        return None;
+    }
+    let mut reasons: Vec<(Outcome, u64)> =
+        mirror.outcomes.iter().copied().filter(|(outcome, _)| outcome.reason().is_some()).collect();
+    reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let reasons: Vec<String> =
+        reasons.iter().map(|(outcome, n)| format!("{} {}", thousands(*n), reason(*outcome))).collect();
+    Some(format!(
+        "Not compared: {} of {} ({}): {}.",
+        thousands(share.count),
+        plural(share.of, "pair"),
+        percent(share.rate().unwrap_or(0.0)),
+        reasons.join(", "),
+    ))
+}
+
+/// An outcome's reason as people say it.
+pub fn reason(outcome: Outcome) -> String {
+    outcome.reason().map(words).unwrap_or_default()
+}
+
+fn unnamed_note(mirror: &Mirror) -> Option<String> {
+    let other = mirror.other;
+    let parts: Vec<String> = [
+        (other.places, "difference", "at further places"),
+        (other.endpoints, "pair", "at further endpoints"),
+        (other.statuses, "pair", "with further status codes"),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, what, where_)| format!("{} {where_}", plural(n, what)))
+    .collect();
+    (!parts.is_empty())
+        .then(|| format!("Beyond the caps of the mirror, so not listed one by one: {}.", parts.join(", ")))
+}
+
+/// What is said where no mirror has counted anything.
+pub const NO_PAIRS: &str = "No pairs have been counted.";
+
+/// A reason not to take the numbers at their face.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// In one word, for programs.
+    pub code: &'static str,
+    /// What it is about: a gateway's or a mirror's name.
+    pub about: String,
+    /// What is wrong and what to do: whole sentences.
+    pub text: String,
+}
+
+/// All warnings of a report: of gateways first.
+pub fn warnings(report: &Report) -> Vec<Warning> {
+    let gateways = report.gateways.iter().filter_map(gateway_warning);
+    let outside = report.diagnostics.iter().filter_map(|(what, n)| diagnostic_warning("the module", *what, *n));
+    let mirrors = report.mirrors.iter().flat_map(|mirror| {
+        let counted = mirror.diagnostics.iter().filter_map(|(what, n)| diagnostic_warning(&mirror.name, *what, *n));
+        not_compared_warning(mirror).into_iter().chain(counted)
+    });
+    let mut warnings: Vec<Warning> = gateways.chain(outside).chain(mirrors).collect();
+    if report.mirrors.is_empty() && !report.has_stopped() {
+        let text = "the module is running and has seen no mirrored request. Is a mirror set up on this Envoy, and does traffic for its hosts \
+                    and methods pass it?";
+        warnings.push(Warning {
+            code: "no_pairs",
+            about: report.gateways.iter().map(|gateway| gateway.name.as_str()).collect::<Vec<_>>().join(", "),
+            text: text.to_owned(),
+        });
+    }
+    warnings
+}
+
+fn gateway_warning(gateway: &Gateway) -> Option<Warning> {
+    const WHY: &str = "The counts are too low from then on. Envoy's log says why (look for `wasm`); a change of the \
+                       module's configuration starts it again.";
+    let (code, text) = match gateway.module {
+        Module::Running => return None,
+        Module::Stopped if gateway.alive > 0 => {
+            let workers = plural(gateway.workers.into(), "worker");
+            let stopped = gateway.workers.saturating_sub(gateway.alive);
+            ("stopped", format!("comparison has stopped on {stopped} of {workers}. {WHY}"))
+        }
+        Module::Stopped => ("stopped", format!("comparison has stopped: no worker runs the module. {WHY}")),
+        Module::Rejected => (
+            "module_rejected",
+            "Envoy refused the module, so nothing is compared. Its log says why (look for `wasm`).".to_owned(),
+        ),
+        Module::Waiting => (
+            "module_waiting",
+            "Envoy has not got the module yet, so nothing is compared. If this lasts, its source of configuration does \
+             not deliver it."
+                .to_owned(),
+        ),
+        Module::Missing => {
+            ("module_missing", "this Envoy does not have the module, so nothing is compared.".to_owned())
+        }
+    };
+    Some(Warning { code, about: gateway.name.clone(), text })
+}
+
+fn diagnostic_warning(about: &str, what: Diagnostic, n: u64) -> Option<Warning> {
+    let text = match what {
+        Diagnostic::ConfigRejected => format!(
+            "a configuration was refused {}. The module is probably older than what wrote it.",
+            if n == 1 { "once".to_owned() } else { format!("{} times", thousands(n)) }
+        ),
+        Diagnostic::Orphan => format!("{} belonged to no mirror that the module knows.", plural(n, "marked request")),
+        // A shadow that outlives its pair is counted with that pair already; dropped examples are by design.
+        Diagnostic::Stray | Diagnostic::ExamplesDropped => return None,
+    };
+    Some(Warning { code: what.word(), about: about.to_owned(), text })
+}
+
+fn not_compared_warning(mirror: &Mirror) -> Option<Warning> {
+    let share = Share::new(mirror.not_compared(), mirror.pairs());
+    let rate = share.rate().filter(|rate| *rate >= MANY_NOT_COMPARED)?;
+    let reasons = mirror.outcomes.iter().filter(|(outcome, _)| outcome.reason().is_some());
+    let (outcome, _) = reasons.max_by_key(|(_, n)| *n)?;
+    let text = format!("{} of the pairs were not compared, mostly because {}", percent(rate), because(*outcome));
+    Some(Warning { code: "not_compared", about: mirror.name.clone(), text })
+}
+
+/// What a reason means, and what one can do about it.
+fn because(outcome: Outcome) -> &'static str {
+    use mirror_core::outcome::{Incomplete as I, Skip as S};
+    match outcome {
+        Outcome::Match | Outcome::Diverged | Outcome::Noise => "",
+        Outcome::Incomplete(reason) => match reason {
+            I::ShadowAbsent => "no copy was sent. Does the candidate exist, and does it have endpoints?",
+            I::ShadowFailed => "the candidate gave no answer: it cannot be reached, resets, or times out.",
+            I::ShadowCut => "the candidate's answers were cut short.",
+            I::ShadowSlow => "the candidate was still answering when the pair's time ran out (caps.pair_ttl_ms).",
+            I::PrimaryFailed => "the primary gave no answer.",
+            I::PrimaryCut => "the primary's answers were cut short, by the server or by the client.",
+            I::PrimarySlow => "the primary was still answering when the pair's time ran out (caps.pair_ttl_ms).",
+        },
+        Outcome::Skipped(reason) => match reason {
+            S::TooLarge => "bodies are larger than what is kept (caps.body_bytes, caps.decoded_bytes).",
+            S::Undecodable => {
+                "bodies cannot be decoded: their content encoding is unknown, broken, or expands too far."
+            }
+            S::Streaming => "event streams have no end to compare.",
+            S::SameRevision => "the primary itself was served by the candidate (a canary split).",
+            S::Overload => {
+                "more pairs were open at once than there is room for. Sample fewer requests, or raise caps.pairs and \
+                 caps.pair_bytes."
+            }
+            S::DuplicateId => "several live requests carried the same x-request-id.",
+            S::TooDeep => "JSON bodies are nested too deeply.",
+            S::TooComplex => "comparing would have taken more work than a worker may spend.",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Where statistics come from: one file a source, all of which give the same [`Snapshot`].
+
+pub mod admin;
+
+use std::collections::BTreeMap;
+
+use mirror_core::stats::names::Metric;
+
+/// What one or several Envoys have counted, at one moment or (after [`Snapshot::minus`]) between two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Counters of the module, summed over all instances.
+    pub counters: BTreeMap<Metric, u64>,
+    /// The Envoys that they come from.
+    pub instances: Vec<Instance>,
+}
+
+/// What is known of one Envoy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instance {
+    /// What to call it: the pod's name, or the address of its admin page.
+    pub name: String,
+    /// Envoy's version, for example `1.40.0`; empty where the source does not say.
+    pub envoy: String,
+    /// How many worker threads it has.
+    pub workers: u32,
+    /// How long it has been running, in seconds.
+    pub uptime: u64,
+    /// Its own clock when the snapshot was taken, in seconds since the Unix epoch.
+    pub clock: u64,
+    /// For each worker's VM that ever ran: when it last ticked, by the same clock.
+    pub ticks: Vec<u64>,
+    /// The versions of the module that report themselves; two while one replaces another.
+    pub builds: Vec<String>,
+    /// What became of the module's delivery; `None` where this Envoy was never told to fetch one.
+    pub delivery: Option<Delivery>,
+}
+
+/// How often the module's configuration reached an Envoy (its extension config discovery), and with what success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Accepted.
+    pub accepted: u64,
+    /// Refused by Envoy.
+    pub rejected: u64,
+    /// Could not be used for another reason.
+    pub failed: u64,
+}
+
+/// What became of the module in one Envoy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Module {
+    /// Every worker compares.
+    Running,
+    /// It was loaded, but some or all workers no longer compare.
+    Stopped,
+    /// Envoy refused it.
+    Rejected,
+    /// Envoy was told to fetch it and has not got it.
+    Waiting,
+    /// Nothing is known of it here.
+    Missing,
+}
+
+impl Instance {
+    /// The longest that a worker's last tick may be ago, in seconds: the module ticks each second, and both clocks are
+    /// whole seconds.
+    pub const ALIVE_WITHIN: u64 = 5;
+
+    /// How many workers compare.
+    pub fn alive(&self) -> u32 {
+        let alive = self.ticks.iter().filter(|tick| self.clock.saturating_sub(**tick) <= Self::ALIVE_WITHIN).count();
+        u32::try_from(alive).unwrap_or(u32::MAX)
+    }
+
+    /// What became of the module here.
+    pub fn module(&self) -> Module {
+        match self.delivery {
+            _ if self.alive() > 0 && self.alive() >= self.workers => Module::Running,
+            _ if !self.ticks.is_empty() => Module::Stopped,
+            Some(delivery) if delivery.accepted > 0 => Module::Stopped,
+            Some(delivery) if delivery.rejected > 0 || delivery.failed > 0 => Module::Rejected,
+            Some(_) => Module::Waiting,
+            None => Module::Missing,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Adds what another source has counted. The two must not be of the same Envoy.
+    pub fn merge(&mut self, other: Self) {
+        for (metric, n) in other.counters {
+            let sum = self.counters.entry(metric).or_default();
+            *sum = sum.saturating_add(n);
+        }
+        self.instances.extend(other.instances);
+    }
+
+    /// What was counted since `baseline`, an earlier snapshot of the same Envoys. A counter that has become smaller
+    /// began anew in between, so all it holds is new. Facts about the instances stay those of now.
+    pub fn minus(&self, baseline: &Self) -> Self {
+        let since = |(metric, now): (&Metric, &u64)| {
+            let before = baseline.counters.get(metric).copied().unwrap_or(0);
+            (metric.clone(), now.checked_sub(before).unwrap_or(*now))
+        };
+        let counters = self.counters.iter().map(since).filter(|(_, n)| *n > 0).collect();
+        Self { counters, instances: self.instances.clone() }
+    }
+
+    /// Takes one metric of `instance` as its source shows it: counters are summed, gauges become facts of the instance.
+    pub(crate) fn take(&mut self, instance: &mut Instance, metric: Metric, value: u64) {
+        match metric {
+            Metric::Alive { .. } => instance.ticks.push(value),
+            Metric::Build { version } if value > 0 => instance.builds.push(version.as_str().to_owned()),
+            Metric::Build { .. } => {}
+            counter => {
+                let sum = self.counters.entry(counter).or_default();
+                *sum = sum.saturating_add(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mirror_core::outcome::Outcome;
+    use mirror_core::stats::names::Text;
+
+    use super::*;
+
+    fn pairs(outcome: Outcome) -> Metric {
+        Metric::Pairs { mirror: Text::new("default/hello"), outcome }
+    }
+
+    fn counted(counts: &[(Outcome, u64)]) -> Snapshot {
+        let counters = counts.iter().map(|(outcome, n)| (pairs(*outcome), *n)).collect();
+        Snapshot { counters, instances: vec![Instance::default()] }
+    }
+
+    #[test]
+    fn merging_sums_counters_and_keeps_instances_apart() {
+        let mut sum = counted(&[(Outcome::Match, 2)]);
+        sum.merge(counted(&[(Outcome::Match, 3), (Outcome::Noise, 1)]));
+        assert_eq!(sum.counters, counted(&[(Outcome::Match, 5), (Outcome::Noise, 1)]).counters);
+        assert_eq!(sum.instances.len(), 2);
+    }
+
+    #[test]
+    fn a_difference_leaves_out_what_was_there_before() {
+        let before = counted(&[(Outcome::Match, 7), (Outcome::Noise, 4), (Outcome::Diverged, 9)]);
+        let now = counted(&[(Outcome::Match, 10), (Outcome::Noise, 4), (Outcome::Diverged, 2)]);
+        let since = now.minus(&before);
+        assert_eq!(since.counters, counted(&[(Outcome::Match, 3), (Outcome::Diverged, 2)]).counters);
+        assert_eq!(now.minus(&Snapshot::default()), now);
+    }
+
+    #[test]
+    fn the_modules_state_is_told_from_its_ticks_and_its_delivery() {
+        let accepted = Some(Delivery { accepted: 1, ..Delivery::default() });
+        let rejected = Some(Delivery { rejected: 1, ..Delivery::default() });
+        for (ticks, delivery, module) in [
+            (&[1000, 995][..], None, Module::Running),
+            (&[1000, 1001], accepted, Module::Running),
+            (&[1000, 994], accepted, Module::Stopped),
+            (&[1000], accepted, Module::Stopped),
+            (&[], accepted, Module::Stopped),
+            (&[], rejected, Module::Rejected),
+            (&[1000, 1000], rejected, Module::Running),
+            (&[], Some(Delivery::default()), Module::Waiting),
+            (&[], None, Module::Missing),
+        ] {
+            let instance = Instance { workers: 2, clock: 1000, ticks: ticks.to_vec(), delivery, ..Instance::default() };
+            assert_eq!(instance.module(), module, "{ticks:?} {delivery:?}");
+        }
+    }
+}
