@@ -15,6 +15,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use crate::answer::Overflow;
 use crate::headers::HeaderBlock;
 use crate::pair::Table;
 pub use crate::pair::Ticket;
@@ -160,6 +161,12 @@ impl Observer {
         {
             side.answer.body.extend_from_slice(bytes);
         }
+    }
+
+    /// A part of the response's body was wanted but could not be had. The body is given up: without that part it would
+    /// differ where the answers do not.
+    pub fn on_body_lost(&mut self, ticket: Ticket) {
+        self.table.drop_body(ticket, Overflow::Budget);
     }
 
     /// Response trailers came.
