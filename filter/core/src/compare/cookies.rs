@@ -1,11 +1,10 @@
 //! The cookies that answers set: by name and attributes. Their values are sessions and tokens, which differ from copy to
 //! copy and must not be shown, so they are never looked at.
 
-use std::collections::BTreeMap;
-
+use super::fields::{self, Values};
 use super::{Sink, defaults};
 use crate::config::Rules;
-use crate::divergence::{Kind, REDACTED, shown};
+use crate::divergence::{REDACTED, shown};
 use crate::headers::HeaderBlock;
 use crate::place::{Pattern, Place, name_matches};
 
@@ -31,45 +30,30 @@ impl CookieRules {
 
 /// Compares all `set-cookie` headers.
 pub(super) fn compare(rules: &CookieRules, primary: &HeaderBlock, shadow: &HeaderBlock, sink: &mut Sink) {
-    let matches = |patterns: &[String], name: &[u8]| {
-        let name = String::from_utf8_lossy(name);
-        patterns.iter().any(|pattern| name_matches(pattern, &name))
+    let [ours, theirs] = [primary, shadow].map(|headers| cookies(rules, headers));
+    let show = |name: &[u8], attributes: &[u8]| {
+        if matches(&rules.redact, name) { REDACTED.to_owned() } else { shown(attributes) }
     };
-    let [ours, theirs] = [primary, shadow].map(cookies);
-    let names = ours.keys().chain(theirs.keys().filter(|name| !ours.contains_key(*name)));
-    for name in names.filter(|name| !matches(&rules.ignore, name)) {
-        let (our, their) = (ours.get(name), theirs.get(name));
-        let kind = match (our, their) {
-            (Some(_), None) => Kind::Missing,
-            (None, Some(_)) => Kind::Added,
-            _ if our == their => continue,
-            _ => Kind::Value,
-        };
-        let redacted = matches(&rules.redact, name);
-        let show = |attributes: Option<&String>| {
-            attributes.map(|text| if redacted { REDACTED.to_owned() } else { shown(text.as_bytes()) })
-        };
-        sink.add(Place::cookie(name), kind, show(our), show(their));
-    }
+    fields::differences([&ours, &theirs], Place::cookie, &show, sink);
 }
 
-/// Each cookie's name with its attributes; those of several cookies of one name (for different paths) follow each other.
-fn cookies(headers: &HeaderBlock) -> BTreeMap<&[u8], String> {
-    let mut cookies = BTreeMap::<&[u8], String>::new();
+/// The attributes of each cookie that counts; those of several cookies of one name (for other paths) follow each other.
+fn cookies(rules: &CookieRules, headers: &HeaderBlock) -> Values {
+    let mut cookies = Values::new();
     for (_, value) in headers.iter().filter(|(name, _)| defaults::names("set-cookie", name)) {
         let mut parts = value.split(|byte| *byte == b';');
         let pair = parts.next().unwrap_or_default();
         let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
-        let attributes = attributes(parts);
-        cookies
-            .entry(name)
-            .and_modify(|known| {
-                known.push_str(" | ");
-                known.push_str(&attributes);
-            })
-            .or_insert(attributes);
+        if !matches(&rules.ignore, name) {
+            fields::append(&mut cookies, name.to_vec(), b" | ", attributes(parts).as_bytes());
+        }
     }
     cookies
+}
+
+fn matches(patterns: &[String], name: &[u8]) -> bool {
+    let name = String::from_utf8_lossy(name);
+    patterns.iter().any(|pattern| name_matches(pattern, &name))
 }
 
 /// How the value of an attribute counts.
@@ -137,7 +121,8 @@ mod tests {
             ("SID=s; token=secret", ""),
         ] {
             let block = HeaderBlock::from_pairs(&[("set-cookie", set_cookie)]);
-            assert_eq!(cookies(&block).get(&b"SID"[..]).map(String::as_str), Some(expected), "{set_cookie}");
+            let cookies = cookies(&CookieRules::new(&Rules::default()), &block);
+            assert_eq!(cookies, Values::from([(b"SID".to_vec(), expected.into())]), "{set_cookie}");
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Headers and trailers, by name: what one side lacks, and values that differ.
 //!
 //! Two blocks with the same names in the same order, as nearly all pairs have, are walked in step without allocating.
-//! Only where that fails are both sides sorted by name and joined.
+//! Only where that fails are both sides gathered by name.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::{Plan, Sink, cookies, defaults, shown};
 use crate::answer::Answer;
@@ -41,6 +44,10 @@ impl NameRules {
     fn ignores(&self, name: &[u8]) -> bool {
         any(&self.ignore, name) || (defaults::ignores(name) && !any(&self.include, name))
     }
+
+    fn show(&self, name: &[u8], value: &[u8]) -> String {
+        shown::field(name, value, any(&self.redact, name))
+    }
 }
 
 fn any(patterns: &[String], name: &[u8]) -> bool {
@@ -62,16 +69,16 @@ pub(super) fn compare(plan: &Plan, method: &str, primary: &Answer, shadow: &Answ
     // The status itself is a trailer wherever it stands.
     let merged = is_trailers_only(primary) != is_trailers_only(shadow);
 
-    let headers_of = |answer| headers(plan, answer, merged);
-    differences(&headers_of(primary), &headers_of(shadow), &plan.headers, Place::header, sink);
+    let [ours, theirs] = [primary, shadow].map(|answer| headers(plan, answer, merged));
+    differences([&ours, &theirs], Place::header, &|name, value| plan.headers.show(name, value), sink);
     if is_head && !any(&plan.headers.ignore, CONTENT_LENGTH.as_bytes()) {
         compare_lengths(primary, shadow, sink);
     }
     if !any(&plan.headers.ignore, b"set-cookie") {
         cookies::compare(&plan.cookies, &primary.headers, &shadow.headers, sink);
     }
-    let trailers_of = |answer| trailers(plan, answer, merged);
-    differences(&trailers_of(primary), &trailers_of(shadow), &plan.trailers, Place::trailer, sink);
+    let [ours, theirs] = [primary, shadow].map(|answer| trailers(plan, answer, merged));
+    differences([&ours, &theirs], Place::trailer, &|name, value| plan.trailers.show(name, value), sink);
 }
 
 /// Whether both blocks hold the same fields in the same order, but for ignored ones. `false` says only that a closer
@@ -93,69 +100,63 @@ fn same_in_step(rules: &NameRules, is_head: bool, primary: &HeaderBlock, shadow:
     }
 }
 
-/// One name in lower case, and its value.
-type Field<'a> = (Vec<u8>, &'a [u8]);
+/// Each name (of headers and trailers in lower case) with all its values as one.
+pub(super) type Values = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What counts as a header of `answer`, sorted by name. `merged` adds what its trailers hold.
-fn headers<'a>(plan: &Plan, answer: &'a Answer, merged: bool) -> Vec<Field<'a>> {
+/// What counts as a header of `answer`. `merged` adds what its trailers hold.
+fn headers(plan: &Plan, answer: &Answer, merged: bool) -> Values {
     let trailers = answer.trailers.iter().filter(|_| merged);
     let counts = |name: &[u8]| {
         let elsewhere = is_pseudo(name) || is_grpc_status(name) || name.eq_ignore_ascii_case(b"set-cookie");
         !elsewhere && !plan.headers.ignores(name)
     };
-    sorted(answer.headers.iter().chain(trailers).filter(|(name, _)| counts(name)))
+    joined(answer.headers.iter().chain(trailers).filter(|(name, _)| counts(name)))
 }
 
-/// What counts as a trailer of `answer`, sorted by name. `merged` leaves only the status of a gRPC call.
-fn trailers<'a>(plan: &Plan, answer: &'a Answer, merged: bool) -> Vec<Field<'a>> {
+/// What counts as a trailer of `answer`. `merged` leaves only the status of a gRPC call.
+fn trailers(plan: &Plan, answer: &Answer, merged: bool) -> Values {
     let in_headers = answer.headers.iter().filter(|(name, _)| is_grpc_status(name));
     let in_trailers = answer.trailers.iter().filter(|(name, _)| !merged || is_grpc_status(name));
-    sorted(in_headers.chain(in_trailers).filter(|(name, _)| !is_pseudo(name) && !plan.trailers.ignores(name)))
+    joined(in_headers.chain(in_trailers).filter(|(name, _)| !is_pseudo(name) && !plan.trailers.ignores(name)))
 }
 
-/// Fields by name; those of one name stay in order.
-fn sorted<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<Field<'a>> {
-    let mut fields: Vec<_> = fields.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-    fields.sort_by(|(one, _), (other, _)| one.cmp(other));
-    fields
+/// Several values of one name mean the same as one that lists them (RFC 9110, section 5.3).
+fn joined<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Values {
+    let mut values = Values::new();
+    for (name, value) in fields {
+        append(&mut values, name.to_ascii_lowercase(), b", ", value);
+    }
+    values
 }
 
-/// Adds each name whose values differ between two sorted lists.
-fn differences(
-    primary: &[Field<'_>],
-    shadow: &[Field<'_>],
-    rules: &NameRules,
-    place: fn(&[u8]) -> Place,
-    sink: &mut Sink,
-) {
-    let same_name = |(one, _): &Field<'_>, (other, _): &Field<'_>| one == other;
-    let mut ours = primary.chunk_by(same_name).peekable();
-    let mut theirs = shadow.chunk_by(same_name).peekable();
-    loop {
-        let our = ours.peek().and_then(|fields| fields.first());
-        let their = theirs.peek().and_then(|fields| fields.first());
-        let (name, kind) = match (our, their) {
-            (None, None) => return,
-            (Some((name, _)), None) => (name, Kind::Missing),
-            (None, Some((name, _))) => (name, Kind::Added),
-            (Some((one, _)), Some((other, _))) if one < other => (one, Kind::Missing),
-            (Some((one, _)), Some((other, _))) if one > other => (other, Kind::Added),
-            (Some((name, _)), Some(_)) => (name, Kind::Value),
-        };
-        let ours = if kind == Kind::Added { None } else { ours.next().map(joined) };
-        let theirs = if kind == Kind::Missing { None } else { theirs.next().map(joined) };
-        if ours != theirs {
-            let redacted = any(&rules.redact, name);
-            let show = |value: Option<Vec<u8>>| value.map(|value| shown::field(name, &value, redacted));
-            sink.add(place(name), kind, show(ours), show(theirs));
+/// Adds a value to those that `name` has, behind `separator` where there are any.
+pub(super) fn append(values: &mut Values, name: Vec<u8>, separator: &[u8], value: &[u8]) {
+    match values.entry(name) {
+        Entry::Vacant(place) => _ = place.insert(value.to_vec()),
+        Entry::Occupied(mut known) => {
+            known.get_mut().extend_from_slice(separator);
+            known.get_mut().extend_from_slice(value);
         }
     }
 }
 
-/// All values of one name as one: several mean the same as one that lists them (RFC 9110, section 5.3).
-fn joined(fields: &[Field<'_>]) -> Vec<u8> {
-    let values: Vec<_> = fields.iter().map(|(_, value)| *value).collect();
-    values.join(&b", "[..])
+/// Adds each name whose values differ. `shown` makes a name's value fit to be shown.
+pub(super) fn differences(
+    [ours, theirs]: [&Values; 2],
+    place: fn(&[u8]) -> Place,
+    shown: &dyn Fn(&[u8], &[u8]) -> String,
+    sink: &mut Sink,
+) {
+    for (name, our) in ours {
+        match theirs.get(name) {
+            Some(their) if our == their => {}
+            Some(their) => sink.add(place(name), Kind::Value, Some(shown(name, our)), Some(shown(name, their))),
+            None => sink.add(place(name), Kind::Missing, Some(shown(name, our)), None),
+        }
+    }
+    for (name, their) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name)) {
+        sink.add(place(name), Kind::Added, None, Some(shown(name, their)));
+    }
 }
 
 /// The answer to a HEAD request has no body that could decide, and its `content-length` is what the client asked for.

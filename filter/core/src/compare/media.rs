@@ -22,36 +22,52 @@ pub(super) fn is_event_stream(headers: &HeaderBlock) -> bool {
     essence(headers).eq_ignore_ascii_case(b"text/event-stream")
 }
 
+const JSON: &[&str] = &["application/json", "text/json"];
+
+const JSON_LINES: &[&str] = &[
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/jsonlines",
+];
+
+/// Types that do not begin with `text/` and are text all the same.
+const TEXT: &[&str] = &[
+    "application/xml",
+    "application/javascript",
+    "application/x-javascript",
+    "application/ecmascript",
+    "application/x-www-form-urlencoded",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+    "application/graphql",
+    "application/sql",
+    "application/json-seq",
+    "application/grpc-web-text",
+    "application/grpc-web-text+proto",
+];
+
 /// What `body` (decoded) is.
 pub(super) fn of(headers: &HeaderBlock, body: &[u8]) -> Media {
     let essence = essence(headers).to_ascii_lowercase();
-    match essence.as_slice() {
-        b"application/json" | b"text/json" => Media::Json,
-        b"application/x-ndjson"
-        | b"application/ndjson"
-        | b"application/jsonl"
-        | b"application/x-jsonlines"
-        | b"application/jsonlines" => Media::JsonLines,
-        b"application/xml"
-        | b"application/javascript"
-        | b"application/x-javascript"
-        | b"application/ecmascript"
-        | b"application/x-www-form-urlencoded"
-        | b"application/yaml"
-        | b"application/x-yaml"
-        | b"application/toml"
-        | b"application/graphql"
-        | b"application/sql"
-        | b"application/json-seq"
-        | b"application/grpc-web-text"
-        | b"application/grpc-web-text+proto" => Media::Text,
-        _ if essence.ends_with(b"+json") && !essence.starts_with(b"application/grpc") => Media::Json,
-        _ if essence.ends_with(b"+xml") => Media::Text,
-        b"" | b"text/plain" if looks_like_json(body) => Media::Json,
-        b"" if looks_like_text(body) => Media::Text,
-        _ if essence.starts_with(b"application/grpc") => Media::Grpc,
-        _ if essence.starts_with(b"text/") => Media::Text,
-        _ => Media::Bytes,
+    let is_one_of = |types: &[&str]| types.iter().any(|known| known.as_bytes() == essence);
+    let is_open = essence.is_empty() || essence == b"text/plain";
+    if is_one_of(JSON) || (is_open && looks_like_json(body)) {
+        Media::Json
+    } else if is_one_of(JSON_LINES) {
+        Media::JsonLines
+    } else if essence.starts_with(b"text/") || essence.ends_with(b"+xml") || is_one_of(TEXT) {
+        Media::Text
+    } else if essence.starts_with(b"application/grpc") {
+        Media::Grpc
+    } else if essence.ends_with(b"+json") {
+        Media::Json
+    } else if essence.is_empty() && looks_like_text(body) {
+        Media::Text
+    } else {
+        Media::Bytes
     }
 }
 

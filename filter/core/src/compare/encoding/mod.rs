@@ -1,5 +1,7 @@
 //! Content encodings, undone within bounds: no input makes a decoder hold more than it was allowed.
 
+#[cfg(any(feature = "brotli", feature = "zstd"))]
+mod bits;
 #[cfg(feature = "brotli")]
 mod brotli;
 #[cfg(feature = "gzip")]
@@ -120,6 +122,19 @@ impl Encoding {
             #[cfg(feature = "zstd")]
             Self::Zstd => zstd::decode(input, allowed),
         }
+    }
+}
+
+/// Appends `length` bytes from `distance` back, which may overlap what is being written. `distance` is not 0 and within
+/// `output`.
+#[cfg(any(feature = "brotli", feature = "zstd"))]
+fn append_copy(output: &mut Vec<u8>, distance: usize, length: usize) {
+    let start = output.len().saturating_sub(distance);
+    let mut left = length;
+    while left > 0 && start < output.len() {
+        let part = left.min(output.len().saturating_sub(start));
+        output.extend_from_within(start..start.saturating_add(part));
+        left = left.saturating_sub(part);
     }
 }
 

@@ -96,7 +96,7 @@ fn every_setting_of_the_encoders_is_read() {
             let packed = brotli_at(&text, quality, lgwin);
             assert!(decodes_to("br", &packed, &text), "br {quality} {lgwin} {}", text.len());
         }
-        for level in [-5, 1, 6, 12, 19] {
+        for level in [-5, 1, 6, 12, 19, 22] {
             let packed = ::zstd::encode_all(&text[..], level).unwrap();
             assert!(decodes_to("zstd", &packed, &text), "zstd {level} {}", text.len());
         }
@@ -220,6 +220,26 @@ proptest! {
             Ok(ours) => prop_assert!(accepted && *ours == *theirs),
             // The other one also takes larger windows than the RFC has, and does not mind what follows the stream.
             Err(_) => prop_assert!(!accepted || !damage.is_empty()),
+        }
+    }
+
+    #[test]
+    fn zstd_is_read_as_the_well_known_decoder_reads_it(
+        text in "[a-z ]{0,40}(the |information |\\.com/){1,60}[A-Z]{0,90}",
+        level in -5_i32..20,
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut packed = ::zstd::encode_all(text.as_bytes(), level).unwrap();
+        for (at, byte) in &damage {
+            let at = at.index(packed.len());
+            packed[at] = *byte;
+        }
+        let theirs = ::zstd::decode_all(&packed[..]);
+        match (decode(["zstd"], &packed, LIMITS), theirs) {
+            (Ok(ours), Ok(theirs)) => prop_assert!(*ours == *theirs),
+            // The other one looks at the window, too.
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => prop_assert!(!damage.is_empty()),
+            (Err(_), Err(_)) => {}
         }
     }
 

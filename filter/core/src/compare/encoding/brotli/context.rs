@@ -1,7 +1,7 @@
 //! Contexts: which prefix code a literal or a distance uses, by what came before it (RFC 7932, section 7).
 
+use super::super::bits::Bits;
 use super::Fault;
-use super::bits::Bits;
 use super::prefix::PrefixCode;
 
 /// The class of a byte before a literal, for text: its kind of letter, digit or sign.

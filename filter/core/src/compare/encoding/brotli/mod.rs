@@ -8,15 +8,14 @@
 // and nothing is divided by what the input says.
 #![allow(clippy::arithmetic_side_effects)]
 
-mod bits;
 mod context;
 mod dictionary;
 mod prefix;
 
-use bits::Bits;
 use prefix::PrefixCode;
 
 use super::Fault;
+use super::bits::Bits;
 
 /// Decodes a whole stream.
 pub(super) fn decode(input: &[u8], allowed: usize) -> Result<Vec<u8>, Fault> {
@@ -287,7 +286,7 @@ impl MetaBlock {
             if distance > farthest {
                 dictionary::append(copy, distance - farthest - 1, output)?;
             } else {
-                append_copy(output, distance, copy);
+                super::append_copy(output, distance, copy);
                 if symbol != 0 {
                     recent.push(distance);
                 }
@@ -330,17 +329,5 @@ impl MetaBlock {
         let more = (high >> 1) as u32 + 1;
         let offset = ((2 + (high & 1)) << more) - 4;
         Ok(((offset + bits.read(more)? as usize) << self.postfix) + low + self.direct + 1)
-    }
-}
-
-/// Appends `length` bytes from `distance` back, which may overlap what is being written. `distance` is within `output`
-/// and not 0.
-fn append_copy(output: &mut Vec<u8>, distance: usize, length: usize) {
-    let start = output.len().saturating_sub(distance);
-    let mut left = length;
-    while left > 0 {
-        let part = left.min(output.len() - start);
-        output.extend_from_within(start..start + part);
-        left -= part;
     }
 }

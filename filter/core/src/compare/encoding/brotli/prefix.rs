@@ -1,8 +1,8 @@
 //! Prefix codes (RFC 7932, section 3): read from the stream, then decoded by a table for short codes and canonically for
 //! long ones.
 
+use super::super::bits::Bits;
 use super::Fault;
-use super::bits::Bits;
 
 /// The longest code, in bits.
 const LONGEST: usize = 15;

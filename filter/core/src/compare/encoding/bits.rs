@@ -1,4 +1,7 @@
-//! Reads bits, the lowest of each byte first.
+//! Reads bits, the lowest of each byte first, as brotli and zstd have them.
+
+// `count` is at most 63 and `at` within the input.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::Fault;
 
@@ -49,10 +52,12 @@ impl<'a> Bits<'a> {
         Ok(number)
     }
 
+    #[cfg(feature = "brotli")]
     pub(super) fn flag(&mut self) -> Result<bool, Fault> {
         Ok(self.read(1)? == 1)
     }
 
+    #[cfg(feature = "brotli")]
     /// Passes over the bits up to the next byte, which must be 0.
     pub(super) fn align(&mut self) -> Result<(), Fault> {
         match self.read(self.count % 8)? {
@@ -61,6 +66,7 @@ impl<'a> Bits<'a> {
         }
     }
 
+    #[cfg(feature = "brotli")]
     /// Takes `n` bytes; only after [`Bits::align`].
     pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8], Fault> {
         let start = self.at - (self.count / 8) as usize;
@@ -69,6 +75,13 @@ impl<'a> Bits<'a> {
         Ok(bytes)
     }
 
+    /// How many bytes were begun.
+    #[cfg(feature = "zstd")]
+    pub(super) fn position(&self) -> usize {
+        self.at - (self.count / 8) as usize
+    }
+
+    #[cfg(feature = "brotli")]
     /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0 && self.at == self.input.len()
