@@ -54,7 +54,13 @@ pub struct Verdict {
 /// Says what a mirror's numbers mean.
 pub fn verdict(mirror: &Mirror) -> Verdict {
     let answer = answer(mirror);
-    let notes = [interval_note(mirror, answer), noise_note(mirror), not_compared_note(mirror), unnamed_note(mirror)];
+    let notes = [
+        interval_note(mirror, answer),
+        secondary_note(mirror, answer),
+        noise_note(mirror),
+        not_compared_note(mirror),
+        unnamed_note(mirror),
+    ];
     Verdict { answer, headline: headline(mirror, answer), notes: notes.into_iter().flatten().collect() }
 }
 
@@ -104,6 +110,11 @@ fn headline(mirror: &Mirror, answer: Answer) -> String {
 fn interval_note(mirror: &Mirror, answer: Answer) -> Option<String> {
     let range = mirror.diverged().interval().filter(|_| answer == Answer::Differs)?;
     Some(format!("With 95 % confidence, {} of all pairs differ.", percent_range(range)))
+}
+
+fn secondary_note(mirror: &Mirror, answer: Answer) -> Option<String> {
+    let note = "No secondary was compared, so places that differ by themselves (time stamps, ids) are counted too.";
+    (answer == Answer::Differs && mirror.triples == 0).then(|| note.to_owned())
 }
 
 fn noise_note(mirror: &Mirror) -> Option<String> {
