@@ -22,7 +22,7 @@ fn conditions_hold_as_the_numbers_say() {
         ("diverged<149", None),
         (" diverged > 1 % ", Some("diverged > 1 %: holds, 12.4 % (149 of 1,203 pairs)")),
         ("noise>=8.3%", Some("noise>=8.3%: holds, 8.3 % (100 of 1,203 pairs)")),
-        ("incomplete>0.3%", Some("incomplete>0.3%: holds, 0.3 % (4 of 1,217 pairs)")),
+        ("incomplete>0.3%", Some("incomplete>0.3%: holds, 0.33 % (4 of 1,217 pairs)")),
         ("incomplete>1%", None),
         ("skipped>9", Some("skipped>9: holds, 10 of 1,217 pairs")),
         ("status>0", Some("status>0: holds, 3 of 1,203 pairs")),

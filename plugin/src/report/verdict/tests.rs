@@ -22,13 +22,13 @@ fn headlines() {
     let one = || sample().pairs(Outcome::Match, 999).pairs(Outcome::Diverged, 1);
     for (sample, answer, headline) in [
         (full(), Answer::Differs, "5 places differ in 12.4 % of 1,203 pairs"),
-        (one().place("/x", Kind::Value, [1, 0, 0]), Answer::Differs, "1 place differs in 0.1 % of 1,000 pairs"),
-        (one(), Answer::Differs, "0.1 % of 1,000 pairs differ"),
-        (one().unnamed_place(Tally::Diverged, 1), Answer::Differs, "0.1 % of 1,000 pairs differ"),
+        (one().place("/x", Kind::Value, [1, 0, 0]), Answer::Differs, "1 place differs in 0.10 % of 1,000 pairs"),
+        (one(), Answer::Differs, "0.10 % of 1,000 pairs differ"),
+        (one().unnamed_place(Tally::Diverged, 1), Answer::Differs, "0.10 % of 1,000 pairs differ"),
         (
             all_match(1203),
             Answer::Same,
-            "no difference found in 1,203 pairs (with 95 % confidence, at most 0.3 % differ)",
+            "no difference found in 1,203 pairs (with 95 % confidence, at most 0.32 % differ)",
         ),
         (all_match(73), Answer::Same, "no difference found in 73 pairs (with 95 % confidence, at most 5.0 % differ)"),
         (all_match(72), Answer::TooFew, "not enough pairs to say (72): none differs so far"),
