@@ -58,6 +58,7 @@ pub fn verdict(mirror: &Mirror) -> Verdict {
         interval_note(mirror, answer),
         secondary_note(mirror, answer),
         noise_note(mirror),
+        late_noise_note(mirror),
         not_compared_note(mirror),
         unnamed_note(mirror),
     ];
@@ -65,17 +66,12 @@ pub fn verdict(mirror: &Mirror) -> Verdict {
 }
 
 fn answer(mirror: &Mirror) -> Answer {
-    match (mirror.compared(), mirror.class(Class::Diverged)) {
+    match (mirror.compared(), mirror.diverged().count) {
         (0, _) => Answer::Nothing,
-        (_, 1..) if !late_noise(mirror) => Answer::Differs,
+        (_, 1..) => Answer::Differs,
         _ if ceiling(mirror) > MIGHT_DIFFER => Answer::TooFew,
         _ => Answer::Same,
     }
-}
-
-/// Whether all diverged pairs differ at places that turned out to be noise only after they had been counted.
-fn late_noise(mirror: &Mirror) -> bool {
-    mirror.differing().next().is_none() && mirror.noisy().any(|place| place.diverged > 0) && mirror.other.places == 0
 }
 
 /// The share of all pairs that might differ although none did.
@@ -120,14 +116,6 @@ fn secondary_note(mirror: &Mirror, answer: Answer) -> Option<String> {
 fn noise_note(mirror: &Mirror) -> Option<String> {
     let places = mirror.noisy().count() as u64;
     let pairs = mirror.class(Class::Noise);
-    if late_noise(mirror) && mirror.class(Class::Diverged) > 0 {
-        return Some(format!(
-            "Differences were found only where the primary's own version differs from itself ({}); {} of the pairs were \
-             counted as diverged before that was known.",
-            plural(places, "place"),
-            thousands(mirror.class(Class::Diverged)),
-        ));
-    }
     match (places, pairs) {
         (0, 0) => None,
         (1, 0) => Some("1 place differs by itself and is not counted.".to_owned()),
@@ -142,6 +130,15 @@ fn noise_note(mirror: &Mirror) -> Option<String> {
             if places > 0 { format!(" ({})", plural(places, "place")) } else { String::new() },
         )),
     }
+}
+
+fn late_noise_note(mirror: &Mirror) -> Option<String> {
+    let subject = match mirror.late_noise() {
+        0 => return None,
+        1 => "1 pair was".to_owned(),
+        n => format!("{} pairs were", thousands(n)),
+    };
+    Some(format!("{subject} counted as diverged before it was known that what differs there differs by itself."))
 }
 
 fn not_compared_note(mirror: &Mirror) -> Option<String> {

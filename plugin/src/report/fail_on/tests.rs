@@ -1,5 +1,8 @@
 //! Conditions: what is read, what is refused, and what holds for reports made by hand.
 
+use mirror_core::divergence::Kind;
+use mirror_core::outcome::Outcome;
+
 use super::*;
 use crate::report::samples::{Sample, all_match, full, no_pairs, stopped};
 
@@ -56,6 +59,13 @@ fn conditions_hold_as_the_numbers_say() {
     ] {
         assert_eq!(found(text, &report), Vec::from_iter(holds), "{text}");
     }
+}
+
+#[test]
+fn noise_that_was_known_too_late_does_not_diverge() {
+    let sample = Sample::new("a/b").pairs(Outcome::Match, 900).pairs(Outcome::Diverged, 100).triples(1000);
+    let report = sample.place("/t", Kind::Value, [100, 0, 100]).report();
+    assert_eq!(found("diverged>0,place:/t>0", &report), [""; 0]);
 }
 
 #[test]

@@ -54,6 +54,15 @@ fn the_comparison_has_stopped() {
 }
 
 #[test]
+fn no_line_is_wider_than_the_terminal() {
+    for sample in [full(), many_places(), all_match(12), no_pairs(), stopped()] {
+        for columns in 72..=130 {
+            shown(&sample, columns);
+        }
+    }
+}
+
+#[test]
 fn colours_change_nothing_but_colours() {
     for sample in [full(), many_places(), all_match(1203), stopped()] {
         let painted = render(&sample.report(), Look { width: 80, colour: true });

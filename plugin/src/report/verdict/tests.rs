@@ -17,6 +17,9 @@ fn sample() -> Sample {
     Sample::new("a/b")
 }
 
+const LATE_100: &str =
+    "100 pairs were counted as diverged before it was known that what differs there differs by itself.";
+
 #[test]
 fn headlines() {
     let one = || sample().pairs(Outcome::Match, 999).pairs(Outcome::Diverged, 1);
@@ -62,11 +65,7 @@ fn notes() {
             noisy(sample().pairs(Outcome::Noise, 1).pairs(Outcome::Match, 99).triples(100)),
             "1 more pair differs only where the primary's own version differs from itself (1 place).",
         ),
-        (
-            differing().place("/t", Kind::Value, [100, 0, 100]),
-            "Differences were found only where the primary's own version differs from itself (1 place); 100 of the pairs \
-             were counted as diverged before that was known.",
-        ),
+        (differing().place("/t", Kind::Value, [100, 0, 100]), LATE_100),
     ] {
         let (_, _, notes) = said(&sample);
         assert!(notes.contains(&note.to_owned()), "{notes:#?}");
@@ -76,10 +75,17 @@ fn notes() {
 
 #[test]
 fn noise_that_was_known_too_late_is_no_difference() {
-    let late = sample().pairs(Outcome::Match, 900).pairs(Outcome::Diverged, 100).triples(1000);
-    let late = late.place("/t", Kind::Value, [100, 0, 100]);
-    assert_eq!(said(&late).0, Answer::Same);
-    assert_eq!(said(&late.unnamed_place(Tally::Diverged, 1)).0, Answer::Differs);
+    let late = || {
+        let sample = sample().pairs(Outcome::Match, 900).pairs(Outcome::Diverged, 100).triples(1000);
+        sample.place("/t", Kind::Value, [100, 0, 100])
+    };
+    assert_eq!(said(&late()).0, Answer::Same);
+    assert_eq!(said(&late()).2, ["1 place differs by itself and is not counted.", LATE_100]);
+    // A pair that diverges does so at some place: here at most one, or two.
+    let one = said(&late().unnamed_place(Tally::Diverged, 1));
+    assert_eq!((one.0, one.1.as_str()), (Answer::Differs, "0.10 % of 1,000 pairs differ"));
+    let two = said(&late().place("/x", Kind::Value, [2, 0, 0]));
+    assert_eq!((two.0, two.1.as_str()), (Answer::Differs, "1 place differs in 0.20 % of 1,000 pairs"));
 }
 
 #[test]
