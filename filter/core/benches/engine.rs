@@ -108,7 +108,7 @@ fn item(number: u32, reverse: bool, space: &str) -> String {
         format!("\"description\":\"A thing that is {} by {} cm and \\\"very\\\" useful\"", number % 90, number % 70),
         format!("\"price\":{}.{:02}", number % 400, number % 100),
         format!("\"stock\":{}", number * 7 % 1000 + 5),
-        format!("\"active\":{}", number % 3 == 0),
+        format!("\"active\":{}", number.is_multiple_of(3)),
         format!("\"updated\":\"2026-03-{:02}T10:{:02}:00Z\"", number % 28 + 1, number % 60),
         format!("\"tags\":[{tags}]"),
         object(vec![format!("\"w\":{}", number % 50), format!("\"h\":{}", number % 30)], reverse, space).replacen(

@@ -124,8 +124,10 @@ pub struct Args {
 const URL: &str = "MIRROR_URL";
 /// How many lines of Envoy's log are shown where something is wrong.
 const COMPLAINTS: usize = 5;
-/// How long the module may take until each worker runs it; traffic that comes before is compared by those that do.
-const LOADING: Duration = Duration::from_secs(3);
+/// How long Envoy may take to load the module.
+const LOADING: Duration = Duration::from_secs(10);
+/// How long the module may take to tick, which it does each second.
+const TICKS: Duration = Duration::from_secs(4);
 /// How often to look in between.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often the progress is brought up to date.
@@ -201,17 +203,18 @@ impl Run<'_> {
             () = interrupts.next() => bail!("interrupted before Envoy was ready"),
         };
         let statistics: admin::Address = session.admin().address().to_string().parse()?;
-        self.check_module(&statistics).await?;
+        self.load_module(&statistics).await?;
 
         let end = self.traffic(&session, &statistics, &mut interrupts).await?;
+        let since = envoy(&admin::read(&statistics).await?).clock;
         let _ = session.admin().stop_listening().await;
         tokio::select! {
             settled = local::settle(session.admin(), async || Ok(count(&admin::read(&statistics).await?).0)) => settled?,
             // Whoever asks twice does not want to wait.
             () = interrupts.next() => {}
         }
+        let (snapshot, compared) = self.final_count(&statistics, since).await?;
 
-        let snapshot = admin::read(&statistics).await?;
         let mut examples = Examples::default();
         examples.read(BufReader::new(File::open(self.files.log())?)).context("cannot read Envoy's log")?;
         let mut report = build::report(&snapshot, &examples);
@@ -220,7 +223,7 @@ impl Run<'_> {
         }
         show(&report, self.args.output)?;
         let status = judge(&report, &self.args.fail_on);
-        if module(&snapshot) != Module::Running {
+        if !compared {
             bail!("not everything was compared: the module does not run in Envoy {}", self.envoy.version);
         }
         match end {
@@ -229,24 +232,41 @@ impl Run<'_> {
         }
     }
 
-    /// Warns at once where Envoy refuses the module: the traffic to come will not be compared.
-    async fn check_module(&self, statistics: &admin::Address) -> anyhow::Result<()> {
+    /// Waits until Envoy has the module; warns at once where it refuses it, as the traffic to come will not be compared.
+    async fn load_module(&self, statistics: &admin::Address) -> anyhow::Result<()> {
         let deadline = Instant::now() + LOADING;
         while Instant::now() < deadline {
-            match module(&admin::read(statistics).await?) {
-                Module::Running => break,
-                Module::Rejected => {
-                    message(format_args!(
-                        "warning: Envoy {} refused the module, so nothing will be compared:{}",
-                        self.envoy.version,
-                        self.complaints()
-                    ));
-                    break;
-                }
-                Module::Waiting | Module::Stopped | Module::Missing => sleep(LOOK).await,
+            let delivery = envoy(&admin::read(statistics).await?).delivery.unwrap_or_default();
+            if delivery.accepted > 0 {
+                return Ok(());
             }
+            if delivery.rejected > 0 || delivery.failed > 0 {
+                break;
+            }
+            sleep(LOOK).await;
         }
+        message(format_args!(
+            "warning: Envoy {} refused the module, so nothing will be compared:{}",
+            self.envoy.version,
+            self.complaints()
+        ));
         Ok(())
+    }
+
+    /// Reads the statistics once every worker's module has ticked after the second `since` of Envoy's clock: then all that
+    /// ended before is counted. `false` where a module does not tick any more.
+    async fn final_count(&self, statistics: &admin::Address, since: u64) -> anyhow::Result<(Snapshot, bool)> {
+        let deadline = Instant::now() + TICKS;
+        loop {
+            let snapshot = admin::read(statistics).await?;
+            let instance = envoy(&snapshot);
+            let ticked = instance.ticks.iter().filter(|tick| **tick > since).count();
+            let all = ticked >= usize::try_from(instance.workers).unwrap_or(usize::MAX);
+            if all || instance.module() == Module::Rejected || Instant::now() >= deadline {
+                return Ok((snapshot, all));
+            }
+            sleep(LOOK).await;
+        }
     }
 
     fn workers(&self) -> usize {
@@ -322,9 +342,9 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// What became of the module in the one Envoy that was asked.
-fn module(snapshot: &Snapshot) -> Module {
-    snapshot.instances.first().map_or(Module::Missing, Instance::module)
+/// What is known of the one Envoy that was asked.
+fn envoy(snapshot: &Snapshot) -> Instance {
+    snapshot.instances.first().cloned().unwrap_or_default()
 }
 
 /// How many pairs are counted, and how many of them diverged.

@@ -1,8 +1,8 @@
 //! A child process that never outlives this one.
 //!
-//! Envoy asks the kernel for a SIGTERM when its parent's *thread* ends, so a thread is kept for it alone. That thread
-//! kills the child as soon as the [`Process`] is dropped, on whatever way out; where there is no way out that drops
-//! anything (a SIGKILL), the kernel's signal is what is left.
+//! A thread is kept for the child alone. It kills the child as soon as the [`Process`] is dropped, on whatever way out.
+//! Where there is no way out that drops anything (a SIGKILL), the kernel kills it, on Linux: it does so when the *thread*
+//! ends that started the child, which is the other reason for a thread of its own.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -32,6 +32,8 @@ impl Process {
     /// What the system says.
     pub fn start(mut command: Command) -> io::Result<Self> {
         command.process_group(0);
+        #[cfg(target_os = "linux")]
+        die_with_this_thread(&mut command);
         let (leash, held) = mpsc::channel();
         let (tell_started, started) = mpsc::channel();
         let (tell_ended, ended) = watch::channel(None);
@@ -54,6 +56,16 @@ impl Process {
         let mut ended = self.ended.clone();
         // An error is a keeper that is gone, and with it the child.
         ended.wait_for(Option::is_some).await.ok().and_then(|status| *status)
+    }
+}
+
+/// Makes the kernel kill the child when the thread that starts it ends.
+#[cfg(target_os = "linux")]
+fn die_with_this_thread(command: &mut Command) {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    // SAFETY: between fork and exec only calls that are safe in a signal handler are allowed; this is one system call.
+    unsafe {
+        command.pre_exec(|| set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from));
     }
 }
 
@@ -118,6 +130,17 @@ mod tests {
         command.args(["-c", "exit 3"]);
         let process = Process::start(command).expect("a shell");
         assert_eq!(process.ended().await.and_then(|status| status.code()), Some(3));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        die_with_this_thread(&mut command);
+        let child = thread::spawn(move || command.spawn().expect("a sleep")).join();
+        let status = child.expect("a child").wait().expect("an end");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 
     #[test]

@@ -245,11 +245,16 @@ impl Table {
                 Overflow::Budget
             }
         };
-        if let Some(side) = self.side_mut(ticket) {
-            side.overflow(overflow);
-        }
-        self.account(ticket.slot);
+        self.drop_body(ticket, overflow);
         false
+    }
+
+    /// Drops what was kept of a body; nothing more of it is kept either.
+    pub(crate) fn drop_body(&mut self, ticket: Ticket, why: Overflow) {
+        if let Some(side) = self.side_mut(ticket) {
+            side.overflow(why);
+            self.account(ticket.slot);
+        }
     }
 
     /// The side of a ticket, unless it is stale.

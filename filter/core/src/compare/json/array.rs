@@ -9,20 +9,18 @@ use crate::divergence::Kind;
 /// The most elements of an array that are listed.
 const MOST: usize = 1 << 20;
 
-/// What is known about the elements that differed, pairwise, so far.
+/// The elements that differed, pairwise, so far.
 #[derive(Default)]
 struct Differing {
     first: Option<First>,
     count: usize,
-    /// Sums of the digests of each side's differing elements: equal where the elements only changed places.
-    sum: u64,
-    shadow_sum: u64,
 }
 
-/// The first pair of elements that differed.
+/// Where the first pair of elements that differed begins.
 #[derive(Clone, Copy)]
 struct First {
-    spans: Spans,
+    at: usize,
+    shadow_at: usize,
     index: usize,
     /// What was found before it.
     mark: Mark,
@@ -53,12 +51,11 @@ impl<'t> Walk<'t, '_> {
             _ => {}
         }
         loop {
-            let before = *pair;
-            let mark = self.mark();
-            let below = path.then(Step::Index(index));
-            self.value(pair, &below)?;
-            if self.differences != mark.differences {
-                self.note(&mut differing, First { spans: pair.since(&before), index, mark }, path)?;
+            let first = First { at: pair.at, shadow_at: pair.shadow_at, index, mark: self.mark() };
+            self.value(pair, &path.then(Step::Index(index)))?;
+            if self.differences != first.mark.differences {
+                differing.first = differing.first.or(Some(first));
+                differing.count = differing.count.wrapping_add(1);
             }
             index = index.wrapping_add(1);
             pair.space();
@@ -69,8 +66,7 @@ impl<'t> Walk<'t, '_> {
                 }
                 (b']', b']') => {
                     pair.pass();
-                    self.reordered(&differing, path, pair.since(&begun));
-                    return Ok(());
+                    return self.reordered(&differing, path, pair.since(&begun));
                 }
                 (first, shadow_first) => {
                     let at = next_element(pair.primary, pair.at, first)?;
@@ -82,37 +78,33 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
-    /// Takes note of two elements that differ. One pair alone cannot have changed places, so digests begin with the second.
-    fn note(&mut self, differing: &mut Differing, element: First, path: &Path<'_>) -> Result<(), Fault> {
-        match differing.first {
-            None => differing.first = Some(element),
-            Some(first) => {
-                if differing.count == 1 {
-                    self.sum_up(differing, first, path)?;
-                }
-                self.sum_up(differing, element, path)?;
+    /// Where the elements of arrays of one length only changed places, says that instead of how each differs from the one
+    /// in its place.
+    fn reordered(&mut self, differing: &Differing, path: &Path<'_>, spans: Spans) -> Result<(), Fault> {
+        // One pair alone cannot have changed places.
+        let Some(first) = differing.first.filter(|first| differing.count > 1 && self.may_be_moves_since(first.mark))
+        else {
+            return Ok(());
+        };
+        let depth = path.depth().saturating_add(1);
+        let (ours, _) = elements(self.primary, first.at, depth)?;
+        let (theirs, _) = elements(self.shadow, first.shadow_at, depth)?;
+        self.spend_spans(spans)?;
+        let mut sum = 0_u64;
+        for ((primary, shadow), place) in ours.into_iter().zip(theirs).zip(first.index..) {
+            let spans = Spans { primary, shadow };
+            if !self.same_bytes(spans) {
+                self.spend_spans(spans)?;
+                let scope = self.rules.at(&path.then(Step::Index(place)));
+                sum = sum.wrapping_add(self.digest(self.primary, primary.start, &scope, true)?.0);
+                sum = sum.wrapping_sub(self.digest(self.shadow, shadow.start, &scope, true)?.0);
             }
         }
-        differing.count = differing.count.saturating_add(1);
-        Ok(())
-    }
-
-    fn sum_up(&mut self, differing: &mut Differing, element: First, path: &Path<'_>) -> Result<(), Fault> {
-        let scope = self.rules.at(&path.then(Step::Index(element.index)));
-        self.spend_spans(element.spans)?;
-        let digest = self.digest(self.primary, element.spans.primary.start, &scope, true)?.0;
-        let shadow_digest = self.digest(self.shadow, element.spans.shadow.start, &scope, true)?.0;
-        differing.sum = differing.sum.wrapping_add(digest);
-        differing.shadow_sum = differing.shadow_sum.wrapping_add(shadow_digest);
-        Ok(())
-    }
-
-    /// Where the elements only changed places, says that instead of how each differs from the one in its place.
-    fn reordered(&mut self, differing: &Differing, path: &Path<'_>, spans: Spans) {
-        if let Some(first) = differing.first.filter(|_| differing.count > 1 && differing.sum == differing.shadow_sum) {
+        if sum == 0 {
             self.rewind(first.mark);
             self.report_spans(path, Kind::Order, spans);
         }
+        Ok(())
     }
 
     /// Compares arrays of different lengths, of which the first `index` elements have been compared; `pair` is at the
@@ -129,7 +121,7 @@ impl<'t> Walk<'t, '_> {
     ) -> Result<(), Fault> {
         let depth = path.depth().saturating_add(1);
         let (at, shadow_at, index) = match differing.first {
-            Some(first) => (first.spans.primary.start, first.spans.shadow.start, first.index),
+            Some(first) => (first.at, first.shadow_at, first.index),
             None => (pair.at, pair.shadow_at, index),
         };
         let (ours, end) = elements(pair.primary, at, depth)?;

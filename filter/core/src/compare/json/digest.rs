@@ -3,7 +3,6 @@
 use super::hash::{self, mix};
 use super::lex::{self, Fault, Span, Type};
 use super::members::Members;
-use super::number;
 use super::path::Step;
 use super::rules::Scope;
 use super::walk::Walk;
@@ -20,14 +19,9 @@ impl<'t> Walk<'t, '_> {
             Type::Array => self.array_digest(text, at, scope, exact)?,
             scalar => {
                 let end = lex::scalar(text, at, first)?;
+                let any = scalar == Type::Number && !exact && self.rules.bounds(scope).next().is_some();
                 let lexeme = Span { start: at, end }.of(text);
-                let sum = match scalar {
-                    Type::Number if !exact && self.rules.bounds(scope).next().is_some() => 0,
-                    Type::Number => number::hash(lexeme),
-                    Type::String => hash::string(lexeme),
-                    _ => u64::from(first),
-                };
-                (sum, end)
+                (if any { 0 } else { hash::scalar(lexeme).unwrap_or_default() }, end)
             }
         };
         Ok((if scope.ignored { 0 } else { mix(sum, kind as u64) }, end))

@@ -21,7 +21,8 @@ mod number;
 mod object;
 mod pair;
 mod path;
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod properties;
 mod rules;
 mod string;

@@ -118,7 +118,8 @@ pub fn hash(lexeme: &[u8]) -> u64 {
     let decimal = Decimal::of(lexeme);
     let exponent = if decimal.digits.is_empty() { 0 } else { decimal.wrapped_exponent().cast_unsigned() };
     let sign = u64::from(decimal.negative && !decimal.digits.is_empty());
-    decimal.digits().fold(hash::mix(exponent, sign), |sum, b| hash::mix(sum, u64::from(b)))
+    let digits = decimal.digits().fold(0_u64, |sum, b| sum.wrapping_mul(0x0100_0000_01b3) ^ u64::from(b));
+    hash::mix(hash::mix(exponent, sign), digits)
 }
 
 /// How far apart two numbers may lie; either bound suffices.

@@ -139,7 +139,7 @@ fn write_string(text: &str, form: Form, dice: &mut Dice, out: &mut String) {
             }
         } else {
             let quoted = Value::from(character.to_string()).to_string();
-            out.push_str(&quoted[1..quoted.len() - 1]);
+            out.extend(quoted.chars().skip(1).take(quoted.chars().count() - 2));
         }
     }
     out.push('"');

@@ -139,9 +139,14 @@ impl BodyRules {
     }
 
     /// What holds one step further.
+    #[inline]
     pub fn step(&self, scope: &Scope, step: Step<'_>) -> Scope {
         let may_be_added = scope.subset && matches!(step, Step::Key(_));
-        let mut next = Scope { nodes: Vec::new(), may_be_added, ..*scope };
+        let next = Scope { nodes: Vec::new(), may_be_added, ..*scope };
+        if scope.nodes.is_empty() { next } else { self.children(scope, step, next) }
+    }
+
+    fn children(&self, scope: &Scope, step: Step<'_>, mut next: Scope) -> Scope {
         for node in scope.nodes.iter().filter_map(|at| self.nodes.get(*at)) {
             if let Some(child) = node.any {
                 self.enter(&mut next, child);

@@ -16,6 +16,8 @@ pub struct Walk<'t, 'r> {
     sink: &'r mut Sink,
     /// How many differences were found that count, repetitions included.
     pub differences: usize,
+    /// What differs, as far as it is told by place and value: the primary's less the shadow's.
+    balance: Balance,
     /// How many bytes may still be read again.
     pub budget: usize,
     /// Where the keys of the open objects stand in the primary's text, outer objects first.
@@ -29,6 +31,26 @@ pub struct Walk<'t, 'r> {
 pub struct Mark {
     sink: sink::Mark,
     pub differences: usize,
+    balance: Balance,
+}
+
+/// A sum over all that differs of hashes of place and value, the primary's less the shadow's. Elements that only changed
+/// places leave it as it was, so that whole arrays need a second look only where that is likely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Balance {
+    sum: u64,
+    /// How many values are not in the sum: whole objects and arrays.
+    unknown: usize,
+}
+
+impl Balance {
+    /// The balance with a value's hash taken in, `None` for a value that is not known.
+    fn with(self, hash: Option<u64>, sum: impl FnOnce(u64, u64) -> u64) -> Self {
+        match hash {
+            Some(hash) => Self { sum: sum(self.sum, hash), ..self },
+            None => Self { unknown: self.unknown.wrapping_add(1), ..self },
+        }
+    }
 }
 
 impl<'t, 'r> Walk<'t, 'r> {
@@ -41,7 +63,17 @@ impl<'t, 'r> Walk<'t, 'r> {
     pub fn new(primary: &'t [u8], shadow: &'t [u8], rules: &'r BodyRules, sink: &'r mut Sink) -> Self {
         let size = primary.len().saturating_add(shadow.len());
         let budget = size.saturating_mul(Self::PASSES).saturating_add(Self::LEAST);
-        Self { primary, shadow, rules, sink, differences: 0, budget, keys: Vec::new(), key_hashes: Vec::new() }
+        Self {
+            primary,
+            shadow,
+            rules,
+            sink,
+            differences: 0,
+            balance: Balance::default(),
+            budget,
+            keys: Vec::new(),
+            key_hashes: Vec::new(),
+        }
     }
 
     /// Compares the two documents.
@@ -94,12 +126,18 @@ impl<'t, 'r> Walk<'t, 'r> {
         Ok(())
     }
 
-    fn numbers_agree(&self, path: &Path<'_>, spans: Spans) -> bool {
+    fn numbers_agree(&mut self, path: &Path<'_>, spans: Spans) -> bool {
         let (one, other) = (spans.primary.of(self.primary), spans.shadow.of(self.shadow));
-        number::equal(one, other) || {
-            let scope = self.rules.at(path);
-            self.rules.bounds(&scope).any(|bounds| bounds.allow(one, other))
+        if number::equal(one, other) {
+            return true;
         }
+        let scope = self.rules.at(path);
+        let agree = self.rules.bounds(&scope).any(|bounds| bounds.allow(one, other));
+        if agree && !scope.ignored {
+            // Within bounds, but the sums of elements are exact.
+            self.weigh(path, Some(one), Some(other));
+        }
+        agree
     }
 
     /// Compares two values that were checked already, wherever they stand.
@@ -134,13 +172,30 @@ impl<'t, 'r> Walk<'t, 'r> {
 
     /// Remembers what was found up to now.
     pub fn mark(&self) -> Mark {
-        Mark { sink: self.sink.mark(), differences: self.differences }
+        Mark { sink: self.sink.mark(), differences: self.differences, balance: self.balance }
     }
 
     /// Forgets what was found since `mark`.
     pub fn rewind(&mut self, mark: Mark) {
         self.sink.rewind(mark.sink);
         self.differences = mark.differences;
+        self.balance = mark.balance;
+    }
+
+    /// Whether what differs since `mark` may be nothing but elements that changed places.
+    pub fn may_be_moves_since(&self, mark: Mark) -> bool {
+        self.balance == mark.balance || self.balance.unknown != mark.balance.unknown
+    }
+
+    /// Takes two lexemes that differ into the balance.
+    fn weigh(&mut self, path: &Path<'_>, primary: Option<&[u8]>, shadow: Option<&[u8]>) {
+        let hash = |lexeme: &[u8]| hash::scalar(lexeme).map(|hash| hash::mix(path.fingerprint(), hash));
+        if let Some(lexeme) = primary {
+            self.balance = self.balance.with(hash(lexeme), u64::wrapping_add);
+        }
+        if let Some(lexeme) = shadow {
+            self.balance = self.balance.with(hash(lexeme), u64::wrapping_sub);
+        }
     }
 
     /// Reports two lexemes that differ, unless a rule says that this does not count.
@@ -156,6 +211,9 @@ impl<'t, 'r> Walk<'t, 'r> {
             return;
         }
         self.differences = self.differences.saturating_add(1);
+        if kind != Kind::Order {
+            self.weigh(path, primary, shadow);
+        }
         let shown = |lexeme: &[u8]| {
             let hides_part = || matches!(lexeme, [b'{' | b'[', ..]) && self.rules.redacts_below(&scope);
             if scope.redacted || hides_part() { divergence::REDACTED.to_owned() } else { divergence::shown(lexeme) }

@@ -31,7 +31,7 @@ fn a_configuration_that_is_refused_is_counted_and_logged_once() {
     let kept = host.flush();
     assert_eq!(kept.lines.len(), 1, "{kept:?}");
     assert!(kept.lines[0].contains(NAME) && kept.lines[0].contains("candidate.cluster"), "{kept:?}");
-    assert_eq!(kept.counts, [("mirror.config_rejected".to_owned(), 3)]);
+    assert_eq!(kept.counts, [("mirror_v1__diagnostic__config_rejected__n".to_owned(), 3)]);
     assert_eq!(host.flush().counts, []);
 }
 

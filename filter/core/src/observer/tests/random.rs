@@ -23,24 +23,23 @@ fn course(of_primary: bool) -> impl Strategy<Value = Course> {
     prop::sample::select(vec![first, Never, Failed, Cut, Whole("200"), Whole("200"), Whole("404"), Whole("503")])
 }
 
-/// What both courses come to when all the time in the world has passed. A primary that neither answers nor has a copy is
-/// not believed to be one.
-fn expected(primary: Course, shadow: Course) -> Option<Outcome> {
-    if (primary, shadow) == (Course::Never, Course::Absent) { None } else { Some(outcome(primary, shadow)) }
-}
-
-fn outcome(primary: Course, shadow: Course) -> Outcome {
-    let incomplete = Outcome::Incomplete;
-    match (primary, shadow) {
-        (Course::Never | Course::Absent, _) => incomplete(Incomplete::PrimarySlow),
-        (Course::Failed, _) => incomplete(Incomplete::PrimaryFailed),
-        (Course::Cut, _) => incomplete(Incomplete::PrimaryCut),
-        (Course::Whole(_), Course::Absent) => incomplete(Incomplete::ShadowAbsent),
-        (Course::Whole(_), Course::Never) => incomplete(Incomplete::ShadowSlow),
-        (Course::Whole(_), Course::Failed) => incomplete(Incomplete::ShadowFailed),
-        (Course::Whole(_), Course::Cut) => incomplete(Incomplete::ShadowCut),
-        (Course::Whole(one), Course::Whole(other)) if one == other => Outcome::Match,
-        (Course::Whole(_), Course::Whole(_)) => Outcome::Diverged,
+/// What the courses of primary, candidate and secondary come to when all the time in the world has passed. A primary
+/// that neither answers nor has a copy is not believed to be one.
+fn expected(courses: (Course, Course, Course)) -> Option<Outcome> {
+    use Course::{Absent, Cut, Failed, Never, Whole};
+    let incomplete = |reason| Some(Outcome::Incomplete(reason));
+    match courses {
+        (Never, Absent, Absent) => None,
+        (Never | Absent, ..) => incomplete(Incomplete::PrimarySlow),
+        (Failed, ..) => incomplete(Incomplete::PrimaryFailed),
+        (Cut, ..) => incomplete(Incomplete::PrimaryCut),
+        (Whole(_), Absent, _) => incomplete(Incomplete::ShadowAbsent),
+        (Whole(_), Never, _) => incomplete(Incomplete::ShadowSlow),
+        (Whole(_), Failed, _) => incomplete(Incomplete::ShadowFailed),
+        (Whole(_), Cut, _) => incomplete(Incomplete::ShadowCut),
+        (Whole(one), Whole(other), _) if one == other => Some(Outcome::Match),
+        (Whole(one), Whole(_), Whole(again)) if one != again => Some(Outcome::Noise),
+        (Whole(_), Whole(_), _) => Some(Outcome::Diverged),
     }
 }
 
@@ -83,21 +82,24 @@ fn accounts_are_right(host: &Host) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn each_pair_ends_once_in_whatever_order_its_streams_do(
-        courses in prop::collection::vec((course(true), course(false)), 1..12),
+        courses in prop::collection::vec((course(true), course(false), course(false)), 1..12),
         picks in prop::collection::vec((any::<Index>(), 0..100 * MS), 1..200),
     ) {
-        let mut host = Host::new();
+        let mut host = Host::with(r#""secondary":{"cluster":"v1"}"#);
         // The host is asked about the first of all primaries, and so vouches for it.
         let first = host.primary("first");
         let first_shadow = host.shadow("first");
         host.answer(first, "200");
         host.answer(first_shadow, "200");
         let mut streams = Vec::new();
-        for (n, (primary, shadow)) in courses.iter().enumerate() {
+        for (n, (primary, shadow, secondary)) in courses.iter().enumerate() {
             let key = n.to_string();
             streams.push((host.primary(&key), steps(*primary)));
             if *shadow != Course::Absent {
                 streams.push((host.shadow(&key), steps(*shadow)));
+            }
+            if *secondary != Course::Absent {
+                streams.push((host.copy("secondary", &key), steps(*secondary)));
             }
         }
         for (pick, time) in picks {
@@ -117,7 +119,7 @@ proptest! {
         host.pass(60 * SECOND);
         host.tick();
         let mut found = host.outcomes().split_off(1);
-        let mut wanted: Vec<_> = courses.iter().filter_map(|(primary, shadow)| expected(*primary, *shadow)).collect();
+        let mut wanted: Vec<_> = courses.iter().copied().filter_map(expected).collect();
         found.sort();
         wanted.sort();
         prop_assert_eq!(&found, &wanted);
