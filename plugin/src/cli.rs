@@ -51,3 +51,17 @@ pub async fn run(cli: Cli) -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent_and_reads_as_users_type_it() {
+        let mut command = Cli::command();
+        command.clone().debug_assert();
+        assert!(command.render_help().to_string().contains("Usage: kubectl mirror <COMMAND>"));
+    }
+}

@@ -164,6 +164,7 @@ impl Subject {
             Self::Class(class @ (Class::Incomplete | Class::Skipped)) => {
                 Share::new(mirror.class(*class), mirror.pairs())
             }
+            Self::Class(Class::Diverged) => mirror.diverged(),
             Self::Class(class) => Share::new(mirror.class(*class), mirror.compared()),
             Self::Status => mirror.differing_status(),
             Self::Place(pattern) => return test_places(pattern, mirror, comparison, limit),

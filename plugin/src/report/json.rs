@@ -12,7 +12,7 @@
 //! | `.name`, `.candidate` | `<namespace>/<route>`; what is under test, or null where it is not known |
 //! | `.verdict` | `answer` (`differs`, `same`, `too_few`, `nothing_compared`), `headline`, `notes[]` |
 //! | `.pairs`, `.compared`, `.triples` | all pairs; those that were compared; those compared with a secondary too |
-//! | `.diverged` | a share of the compared pairs |
+//! | `.diverged` | a share of the compared pairs, without those that turned out to differ by noise alone |
 //! | `.outcomes[]` | `outcome`, `reason` (or null), `pairs`; they add up to `.pairs` |
 //! | `.places[]` | `place`, `kind`, `noise` (whether it differs by itself), `pairs` (a share of the compared pairs), `tallies` (`diverged`, `noise`, `secondary`), `example` (`primary`, `candidate`, `endpoint`, `pair` (its id); or null) |
 //! | `.endpoints[]` | `endpoint`, `pairs`, and of these `match`, `diverged`, `noise`, `incomplete`, `skipped` |

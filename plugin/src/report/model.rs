@@ -174,8 +174,20 @@ impl Mirror {
     }
 
     /// Diverged pairs, out of those compared.
+    ///
+    /// The module counts some pairs as diverged before it has seen enough to know that what differs in them differs by
+    /// itself. A pair that really diverges does so at some other place, so there are no more of those than differences
+    /// at such places.
     pub fn diverged(&self) -> Share {
-        Share::new(self.class(Class::Diverged), self.compared())
+        let counted = self.class(Class::Diverged);
+        let at_places = self.differing().map(|place| place.diverged).sum::<u64>().saturating_add(self.other.places);
+        let has_places = !self.places.is_empty() || self.other.places > 0;
+        Share::new(if has_places { counted.min(at_places) } else { counted }, self.compared())
+    }
+
+    /// Pairs that were counted as diverged and are not; see [`Mirror::diverged`].
+    pub fn late_noise(&self) -> u64 {
+        self.class(Class::Diverged) - self.diverged().count
     }
 
     /// Places where the two differ and the noise does not explain it.

@@ -15,7 +15,7 @@ use super::verdict::{Answer, NO_PAIRS, reason, verdict, warnings};
 /// How a table may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// How many columns there are; fewer than 60 are taken as 60.
+    /// How many columns there are; fewer than 72 are taken as 72.
     pub width: usize,
     /// Whether to use colours.
     pub colour: bool,
@@ -28,7 +28,7 @@ const ABSENT: &str = "(absent)";
 
 /// Writes a report as text.
 pub fn render(report: &Report, look: Look) -> String {
-    let look = Look { width: look.width.max(60), ..look };
+    let look = Look { width: look.width.max(72), ..look };
     let mut text = String::new();
     if report.mirrors.is_empty() {
         text.push_str(NO_PAIRS);
@@ -85,15 +85,17 @@ fn said(mirror: &Mirror, look: Look) -> String {
     text
 }
 
+const WHAT_DIFFERS: &str = "WHAT DIFFERS";
+
 fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
     let places: Vec<&Place> = mirror.differing().collect();
-    let has_examples = places.iter().any(|place| place.example.is_some());
+    let heading = if places.iter().any(|place| place.example.is_some()) { "PRIMARY → CANDIDATE" } else { "" };
     let mut grid = Grid::new([
-        ("WHAT DIFFERS", Column::Left),
+        (WHAT_DIFFERS, Column::Left),
         ("HOW", Column::Left),
         ("PAIRS", Column::Right),
         ("SHARE", Column::Right),
-        (if has_examples { "PRIMARY → CANDIDATE" } else { "" }, Column::Left),
+        (heading, Column::Left),
     ]);
     let shown = places.get(..MOST_ROWS).unwrap_or(&places);
     for place in shown {
@@ -101,12 +103,12 @@ fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
         let cells = [String::new(), place.kind.to_string(), thousands(share.count), rate(share), String::new()];
         grid.row(Paint::Red, cells);
     }
-    // Places and examples share what the other columns leave; a place needs at most half where both are long.
+    // Places and examples share what the other columns leave; where both are long, each gets half of it.
     let free = look.width.saturating_sub(grid.width_without(&[0, 4]));
     let names: Vec<String> = shown.iter().map(|place| printable(&place.place)).collect();
     let examples = |most| shown.iter().map(|place| example(place, most)).collect::<Vec<_>>();
-    let for_examples = if has_examples { widest(&examples(usize::MAX)).max(width("PRIMARY → CANDIDATE")) } else { 0 };
-    let for_names = widest(&names).min(free.saturating_sub(for_examples).max(free / 2)).max(width("WHAT DIFFERS"));
+    let for_examples = widest(&examples(usize::MAX)).min(free / 2).max(width(heading));
+    let for_names = widest(&names).min(free.saturating_sub(for_examples)).max(width(WHAT_DIFFERS));
     grid.fill(0, names.iter().map(|name| cut_start(name, for_names)));
     grid.fill(4, examples(free.saturating_sub(for_names)));
     finish(grid, places.len(), "place", look)
@@ -119,7 +121,7 @@ fn noise(mirror: &Mirror, look: Look) -> Option<String> {
         ("HOW", Column::Left),
         ("PAIRS", Column::Right),
         ("SHARE", Column::Right),
-        ("PRIMARY VS ITSELF", Column::Right),
+        ("VS ITSELF", Column::Right),
     ]);
     let shown = places.get(..MOST_ROWS).unwrap_or(&places);
     for place in shown {

@@ -19,7 +19,7 @@ pub fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
-/// A rate (0 to 1) in percent: `12.4 %`, `0.03 %`. Neither `0 %` nor `100 %` is said of what is not exactly that.
+/// A rate (0 to 1) in percent: `12.4 %`, `0.30 %`. Neither `0 %` nor `100 %` is said of what is not exactly that.
 pub fn percent(rate: f64) -> String {
     format!("{} %", percent_number(rate))
 }
@@ -34,7 +34,7 @@ fn percent_number(rate: f64) -> String {
     match percent {
         p if p <= 0.0 => "0".to_owned(),
         p if p < 0.01 => "<0.01".to_owned(),
-        p if p < 0.095 => format!("{p:.2}"),
+        p if p < 0.995 => format!("{p:.2}"),
         p if p >= 100.0 => "100".to_owned(),
         p if p > 99.9 => ">99.9".to_owned(),
         p => format!("{p:.1}"),
@@ -107,10 +107,11 @@ mod tests {
             (0.0, "0 %"),
             (1.0, "100 %"),
             (0.1238, "12.4 %"),
-            (0.003, "0.3 %"),
+            (0.003, "0.30 %"),
             (0.0003, "0.03 %"),
             (0.00094, "0.09 %"),
-            (0.00096, "0.1 %"),
+            (0.0099, "0.99 %"),
+            (0.00996, "1.0 %"),
             (0.00001, "<0.01 %"),
             (0.99999, ">99.9 %"),
             (0.999, "99.9 %"),

@@ -54,22 +54,24 @@ pub struct Verdict {
 /// Says what a mirror's numbers mean.
 pub fn verdict(mirror: &Mirror) -> Verdict {
     let answer = answer(mirror);
-    let notes = [interval_note(mirror, answer), noise_note(mirror), not_compared_note(mirror), unnamed_note(mirror)];
+    let notes = [
+        interval_note(mirror, answer),
+        secondary_note(mirror, answer),
+        noise_note(mirror),
+        late_noise_note(mirror),
+        not_compared_note(mirror),
+        unnamed_note(mirror),
+    ];
     Verdict { answer, headline: headline(mirror, answer), notes: notes.into_iter().flatten().collect() }
 }
 
 fn answer(mirror: &Mirror) -> Answer {
-    match (mirror.compared(), mirror.class(Class::Diverged)) {
+    match (mirror.compared(), mirror.diverged().count) {
         (0, _) => Answer::Nothing,
-        (_, 1..) if !late_noise(mirror) => Answer::Differs,
+        (_, 1..) => Answer::Differs,
         _ if ceiling(mirror) > MIGHT_DIFFER => Answer::TooFew,
         _ => Answer::Same,
     }
-}
-
-/// Whether all diverged pairs differ at places that turned out to be noise only after they had been counted.
-fn late_noise(mirror: &Mirror) -> bool {
-    mirror.differing().next().is_none() && mirror.noisy().any(|place| place.diverged > 0) && mirror.other.places == 0
 }
 
 /// The share of all pairs that might differ although none did.
@@ -106,17 +108,14 @@ fn interval_note(mirror: &Mirror, answer: Answer) -> Option<String> {
     Some(format!("With 95 % confidence, {} of all pairs differ.", percent_range(range)))
 }
 
+fn secondary_note(mirror: &Mirror, answer: Answer) -> Option<String> {
+    let note = "No secondary was compared, so places that differ by themselves (time stamps, ids) are counted too.";
+    (answer == Answer::Differs && mirror.triples == 0).then(|| note.to_owned())
+}
+
 fn noise_note(mirror: &Mirror) -> Option<String> {
     let places = mirror.noisy().count() as u64;
     let pairs = mirror.class(Class::Noise);
-    if late_noise(mirror) && mirror.class(Class::Diverged) > 0 {
-        return Some(format!(
-            "Differences were found only where the primary's own version differs from itself ({}); {} of the pairs were \
-             counted as diverged before that was known.",
-            plural(places, "place"),
-            thousands(mirror.class(Class::Diverged)),
-        ));
-    }
     match (places, pairs) {
         (0, 0) => None,
         (1, 0) => Some("1 place differs by itself and is not counted.".to_owned()),
@@ -131,6 +130,15 @@ fn noise_note(mirror: &Mirror) -> Option<String> {
             if places > 0 { format!(" ({})", plural(places, "place")) } else { String::new() },
         )),
     }
+}
+
+fn late_noise_note(mirror: &Mirror) -> Option<String> {
+    let subject = match mirror.late_noise() {
+        0 => return None,
+        1 => "1 pair was".to_owned(),
+        n => format!("{} pairs were", thousands(n)),
+    };
+    Some(format!("{subject} counted as diverged before it was known that what differs there differs by itself."))
 }
 
 fn not_compared_note(mirror: &Mirror) -> Option<String> {

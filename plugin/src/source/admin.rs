@@ -198,7 +198,8 @@ impl Admin<'_> {
             return Err(not_envoy(format!("it answered {}", parts.status)));
         }
         let date = parts.headers.get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
-        let content = serde_json::from_slice(&body).map_err(|error| not_envoy(error.to_string()))?;
+        let content = serde_json::from_slice(&body)
+            .map_err(|error| not_envoy(format!("what it sent is other JSON or none ({error})")))?;
         Ok((content, date))
     }
 

@@ -28,7 +28,8 @@ pub struct Instance {
     pub uptime: u64,
     /// Its own clock when the snapshot was taken, in seconds since the Unix epoch.
     pub clock: u64,
-    /// For each worker's VM that ever ran: when it last ticked, by the same clock.
+    /// For each VM of the module that did not end in good order: when it last ticked, by the same clock. There is one for
+    /// each worker, and one more on Envoy's main thread, which sees no traffic.
     pub ticks: Vec<u64>,
     /// The versions of the module that report themselves; two while one replaces another.
     pub builds: Vec<String>,
@@ -67,16 +68,20 @@ impl Instance {
     /// whole seconds.
     pub const ALIVE_WITHIN: u64 = 5;
 
+    /// How many VMs run beside those of the workers, for the same time as the module does.
+    const BESIDE_WORKERS: u32 = 1;
+
     /// How many workers compare.
     pub fn alive(&self) -> u32 {
         let alive = self.ticks.iter().filter(|tick| self.clock.saturating_sub(**tick) <= Self::ALIVE_WITHIN).count();
-        u32::try_from(alive).unwrap_or(u32::MAX)
+        // While one module replaces another there may be VMs of both.
+        u32::try_from(alive).unwrap_or(u32::MAX).saturating_sub(Self::BESIDE_WORKERS).min(self.workers)
     }
 
     /// What became of the module here.
     pub fn module(&self) -> Module {
         match self.delivery {
-            _ if self.alive() > 0 && self.alive() >= self.workers => Module::Running,
+            _ if self.alive() > 0 && self.alive() == self.workers => Module::Running,
             _ if !self.ticks.is_empty() => Module::Stopped,
             Some(delivery) if delivery.accepted > 0 => Module::Stopped,
             Some(delivery) if delivery.rejected > 0 || delivery.failed > 0 => Module::Rejected,
@@ -110,7 +115,9 @@ impl Snapshot {
     /// Takes one metric of `instance` as its source shows it: counters are summed, gauges become facts of the instance.
     pub(crate) fn take(&mut self, instance: &mut Instance, metric: Metric, value: u64) {
         match metric {
-            Metric::Alive { .. } => instance.ticks.push(value),
+            // A VM that ends in good order says so by a zero.
+            Metric::Alive { .. } if value > 0 => instance.ticks.push(value),
+            Metric::Alive { .. } => {}
             Metric::Build { version } if value > 0 => instance.builds.push(version.as_str().to_owned()),
             Metric::Build { .. } => {}
             counter => {
@@ -159,13 +166,15 @@ mod tests {
         let accepted = Some(Delivery { accepted: 1, ..Delivery::default() });
         let rejected = Some(Delivery { rejected: 1, ..Delivery::default() });
         for (ticks, delivery, module) in [
-            (&[1000, 995][..], None, Module::Running),
-            (&[1000, 1001], accepted, Module::Running),
-            (&[1000, 994], accepted, Module::Stopped),
+            (&[1000, 1000, 995][..], None, Module::Running),
+            (&[1000, 1001, 1000], accepted, Module::Running),
+            (&[1000, 1000, 1000, 1000, 7], accepted, Module::Running),
+            (&[1000, 1000, 994], accepted, Module::Stopped),
+            (&[1000, 1000], accepted, Module::Stopped),
             (&[1000], accepted, Module::Stopped),
             (&[], accepted, Module::Stopped),
             (&[], rejected, Module::Rejected),
-            (&[1000, 1000], rejected, Module::Running),
+            (&[1000, 1000, 1000], rejected, Module::Running),
             (&[], Some(Delivery::default()), Module::Waiting),
             (&[], None, Module::Missing),
         ] {

@@ -1,5 +1,8 @@
 //! Conditions: what is read, what is refused, and what holds for reports made by hand.
 
+use mirror_core::divergence::Kind;
+use mirror_core::outcome::Outcome;
+
 use super::*;
 use crate::report::samples::{Sample, all_match, full, no_pairs, stopped};
 
@@ -22,7 +25,7 @@ fn conditions_hold_as_the_numbers_say() {
         ("diverged<149", None),
         (" diverged > 1 % ", Some("diverged > 1 %: holds, 12.4 % (149 of 1,203 pairs)")),
         ("noise>=8.3%", Some("noise>=8.3%: holds, 8.3 % (100 of 1,203 pairs)")),
-        ("incomplete>0.3%", Some("incomplete>0.3%: holds, 0.3 % (4 of 1,217 pairs)")),
+        ("incomplete>0.3%", Some("incomplete>0.3%: holds, 0.33 % (4 of 1,217 pairs)")),
         ("incomplete>1%", None),
         ("skipped>9", Some("skipped>9: holds, 10 of 1,217 pairs")),
         ("status>0", Some("status>0: holds, 3 of 1,203 pairs")),
@@ -56,6 +59,13 @@ fn conditions_hold_as_the_numbers_say() {
     ] {
         assert_eq!(found(text, &report), Vec::from_iter(holds), "{text}");
     }
+}
+
+#[test]
+fn noise_that_was_known_too_late_does_not_diverge() {
+    let sample = Sample::new("a/b").pairs(Outcome::Match, 900).pairs(Outcome::Diverged, 100).triples(1000);
+    let report = sample.place("/t", Kind::Value, [100, 0, 100]).report();
+    assert_eq!(found("diverged>0,place:/t>0", &report), [""; 0]);
 }
 
 #[test]

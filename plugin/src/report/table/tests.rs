@@ -19,6 +19,16 @@ fn all_that_there_can_be() {
 }
 
 #[test]
+fn several_mirrors_are_summed_up_before_they_are_shown_one_by_one() {
+    let mut report = stopped().report();
+    report.mirrors.extend(many_places().pairs(Outcome::Match, 1_000_000).report().mirrors);
+    report.mirrors[0].candidate = Some("hello-v2".to_owned());
+    report.mirrors[1].places.truncate(3);
+    let text = render(&report, Look { width: 80, colour: false });
+    insta::assert_snapshot!("two_mirrors_80", text);
+}
+
+#[test]
 fn more_places_than_are_listed() {
     insta::assert_snapshot!("many_places_80", shown(&many_places(), 80));
 }
@@ -41,6 +51,15 @@ fn no_pairs_yet() {
 #[test]
 fn the_comparison_has_stopped() {
     insta::assert_snapshot!("stopped_80", shown(&stopped(), 80));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for sample in [full(), many_places(), all_match(12), no_pairs(), stopped()] {
+        for columns in 72..=130 {
+            shown(&sample, columns);
+        }
+    }
 }
 
 #[test]

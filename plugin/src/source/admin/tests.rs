@@ -33,6 +33,8 @@ const STATS: &str = r#"{"stats":[
  {"name":"wasmcustom.mirror_v1__pairs__default_2fhello__nonsense__n","value":1},
  {"name":"wasmcustom.mirror_v1__alive__0__n","value":1796047652},
  {"name":"wasmcustom.mirror_v1__alive__1__n","value":1796047000},
+ {"name":"wasmcustom.mirror_v1__alive__2__n","value":1796047651},
+ {"name":"wasmcustom.mirror_v1__alive__3__n","value":0},
  {"name":"wasmcustom.mirror_v1__build__0_2e1_2e0__n","value":1},
  {"histograms":{"supported_quantiles":[0,100],"computed_quantiles":[]}}]}"#;
 
@@ -74,7 +76,7 @@ async fn both_pages_are_read() {
         workers: 2,
         uptime: 75,
         clock: 1_796_047_652,
-        ticks: vec![1_796_047_652, 1_796_047_000],
+        ticks: vec![1_796_047_652, 1_796_047_000, 1_796_047_651],
         builds: vec!["0.1.0".to_owned()],
         delivery: Some(Delivery { accepted: 2, rejected: 1, failed: 0 }),
     };
