@@ -17,20 +17,24 @@ use std::cell::RefCell;
 
 use mirror_core::headers::HeaderBlock;
 use mirror_core::observer::{Admission, Facts, Observer, Output, Ticket};
+use mirror_core::stats::names::{Metric, Text};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType};
 
 use crate::alive::Alive;
-use crate::host::Map;
+use crate::host::{Map, MetricType};
 use crate::metrics::Metrics;
 
 /// How often counts are handed to Envoy and overdue pairs are ended. A flush costs a host call for each counter that
 /// moved, so it happens beside the traffic and not in it.
 const TICK_MS: u32 = 1000;
 
-proxy_wasm::main! {{
-    proxy_wasm::set_root_context(|_| Box::new(Root));
-}}
+#[allow(missing_docs, reason = "made by the macro")]
+mod entry {
+    proxy_wasm::main! {{
+        proxy_wasm::set_root_context(|_| Box::new(super::Root));
+    }}
+}
 
 /// What one VM, and so one worker, knows. All contexts of a VM run on one thread.
 struct Worker {
@@ -53,9 +57,13 @@ fn with_worker<T>(f: impl FnOnce(&mut Worker) -> T) -> Option<T> {
 
 impl Worker {
     fn start() -> Self {
-        let now = host::now();
-        let metrics = Metrics::default();
-        Self { observer: Observer::new(now), alive: Alive::claim(), metrics, ending: false }
+        let version = Text::new(env!("CARGO_PKG_VERSION"));
+        if let Some(build) = host::define_metric(MetricType::Gauge, &Metric::Build { version }.encode()) {
+            host::record_metric(build, 1);
+        }
+        // The clock is as good a seed as any that a client cannot know.
+        let observer = Observer::new(host::now());
+        Self { observer, metrics: Metrics::default(), alive: Alive::claim(), ending: false }
     }
 
     fn flush(&mut self, now: u64) {
@@ -187,9 +195,10 @@ impl HttpContext for Stream {
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         let Some(ticket) = self.ticket else { return Action::Continue };
         if size > 0 && with_worker(|worker| worker.observer.wants_body(ticket, size)) == Some(true) {
-            // An empty chunk where bytes were promised makes the lengths differ, and so the bodies.
-            let bytes = host::response_body(size).unwrap_or_default();
-            with_worker(|worker| worker.observer.on_body(ticket, &bytes));
+            match host::response_body(size) {
+                Some(bytes) => with_worker(|worker| worker.observer.on_body(ticket, &bytes)),
+                None => with_worker(|worker| worker.observer.on_body_lost(ticket)),
+            };
         }
         if end_of_stream {
             self.complete();

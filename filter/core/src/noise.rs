@@ -114,3 +114,75 @@ impl Tracker {
         self.places.get(place).is_some_and(|counts| is_noise(self.triples, counts.candidate, counts.secondary))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_once_it_differs_clearly_more_often_with_the_candidate() {
+        for (triples, candidate, secondary, noise) in [
+            (19, 10, 10, false),
+            (20, 10, 2, false),
+            (20, 10, 3, true),
+            (20, 20, 3, false),
+            (20, 10, 10, true),
+            (1000, 500, 1000, true),
+            // A random flag: it differs half the time from either.
+            (1000, 540, 500, true),
+            // A field that always differs with the candidate, and half the time by itself.
+            (20, 20, 10, true),
+            (100, 100, 50, false),
+            // Significant, but a tenth more at most: not relevant.
+            (1_000_000, 110_000, 100_000, true),
+            // Rare, and still there.
+            (1_000_000, 30, 3, false),
+            (u64::MAX, u64::MAX, u64::MAX, true),
+            (u64::MAX, u64::MAX, 3, false),
+        ] {
+            assert_eq!(is_noise(triples, candidate, secondary), noise, "{triples} {candidate} {secondary}");
+        }
+    }
+
+    fn at(pointer: &str, kind: Kind) -> Divergence {
+        Divergence { place: Place::from(pointer.to_owned()), kind, primary: None, shadow: None }
+    }
+
+    #[test]
+    fn what_lacks_a_place_explains_what_is_below_it() {
+        for (noise, kind, place, explained) in [
+            ("/a", Kind::Value, "/a", true),
+            ("/a", Kind::Missing, "/a/b", true),
+            ("/a", Kind::Added, "/a/b/c", true),
+            ("/a", Kind::Type, "/a/*", true),
+            ("/a", Kind::Missing, "/ab", false),
+            ("/a", Kind::Value, "/a/b", false),
+            ("/a", Kind::Order, "/a/*", false),
+            ("/a/b", Kind::Missing, "/a", false),
+            ("body", Kind::Type, "/a", true),
+            ("body", Kind::Type, "status", false),
+            ("header:a", Kind::Missing, "header:a/b", false),
+        ] {
+            let place = Place::from(place.to_owned());
+            assert_eq!(explains(&[at(noise, kind)], &place), explained, "{noise} {kind} {place}");
+        }
+    }
+
+    #[test]
+    fn places_are_bounded_and_those_that_fell_silent_make_room() {
+        let mut tracker = Tracker::default();
+        let noisy = Place::from("/a".to_owned());
+        tracker.record(&[at("/a", Kind::Value), at("/a", Kind::Type)], &[at("/once", Kind::Value)], 2);
+        assert_eq!(tracker.places.get(&noisy).map(|counts| counts.candidate), Some(1), "two kinds, one place");
+        for _ in 0..30 {
+            tracker.record(&[], &[at("/a", Kind::Value), at("/late", Kind::Value)], 2);
+        }
+        assert_eq!(tracker.places.len(), 2);
+        assert!(tracker.is_noise(&noisy) && !tracker.is_noise(&Place::from("/late".to_owned())));
+        for _ in 0..AGE {
+            tracker.record(&[], &[], 2);
+        }
+        assert!(tracker.triples < AGE);
+        assert!(!tracker.places.contains_key(&Place::from("/once".to_owned())));
+    }
+}

@@ -15,6 +15,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use crate::answer::Overflow;
 use crate::headers::HeaderBlock;
 use crate::pair::Table;
 pub use crate::pair::Ticket;
@@ -67,9 +68,10 @@ const MOST_LINES: usize = 64;
 pub struct Diagnostics {
     /// Primaries with a mirror's mark on a route that does not carry the mirror.
     pub stray: u64,
-    /// Copies whose primary is not, or no longer, in the pair table.
+    /// Copies whose primary was not seen, or opened no pair. (Copies of a primary with the selector's key that was skipped
+    /// or has had its outcome are not among them.)
     pub orphan: u64,
-    /// Primaries whose route carries a configuration that was refused.
+    /// Primaries whose route carries a configuration that was refused, or that found all places for mirrors taken.
     pub config_rejected: u64,
     /// Examples that their rate held back.
     pub examples_dropped: u64,
@@ -160,6 +162,12 @@ impl Observer {
         {
             side.answer.body.extend_from_slice(bytes);
         }
+    }
+
+    /// A part of the response's body was wanted but could not be had. The body is given up: without that part it would
+    /// differ where the answers do not.
+    pub fn on_body_lost(&mut self, ticket: Ticket) {
+        self.table.drop_body(ticket, Overflow::Budget);
     }
 
     /// Response trailers came.

@@ -50,6 +50,7 @@ fn gateway(instance: &Instance) -> Gateway {
     Gateway {
         name: instance.name.clone(),
         envoy: instance.envoy.clone(),
+        uptime: instance.uptime,
         workers: instance.workers,
         alive: instance.alive(),
         module: instance.module(),
@@ -194,3 +195,6 @@ fn places(mirror: &Mirror, tallies: BTreeMap<(String, Kind), Tallies>, examples:
 fn endpoint(name: String, pairs: &BTreeMap<Class, u64>) -> Endpoint {
     Endpoint { name, pairs: CLASSES.map(|class| pairs.get(&class).copied().unwrap_or(0)) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -241,3 +241,6 @@ impl Comparison {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

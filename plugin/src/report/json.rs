@@ -6,7 +6,7 @@
 //! | field | is |
 //! |---|---|
 //! | `schema` | `kubectl-mirror.report/v1` |
-//! | `gateways[]` | the Envoys: `name`, `envoy` (version), `workers`, `alive` (how many of them compare), `module` (`running`, `stopped`, `rejected`, `waiting`, `missing`), `builds` (versions of the module) |
+//! | `gateways[]` | the Envoys: `name`, `envoy` (version), `uptime` (seconds), `workers`, `alive` (how many of them compare), `module` (`running`, `stopped`, `rejected`, `waiting`, `missing`), `builds` (versions of the module) |
 //! | `warnings[]` | `code`, `about` (a gateway or mirror), `text` |
 //! | `mirrors[]` | as follows, by name |
 //! | `.name`, `.candidate` | `<namespace>/<route>`; what is under test, or null where it is not known |
@@ -65,6 +65,7 @@ struct Document<'a> {
 struct Gateway<'a> {
     name: &'a str,
     envoy: &'a str,
+    uptime: u64,
     workers: u32,
     alive: u32,
     module: &'static str,
@@ -190,8 +191,8 @@ impl<'a> From<&'a model::Gateway> for Gateway<'a> {
             Module::Waiting => "waiting",
             Module::Missing => "missing",
         };
-        let model::Gateway { name, envoy, workers, alive, builds, .. } = gateway;
-        Self { name, envoy, workers: *workers, alive: *alive, module, builds }
+        let model::Gateway { name, envoy, uptime, workers, alive, builds, .. } = gateway;
+        Self { name, envoy, uptime: *uptime, workers: *workers, alive: *alive, module, builds }
     }
 }
 
@@ -274,4 +275,28 @@ fn latency(latency: &model::Latency) -> Option<Latency> {
         primary: Quantiles { p50: p50.0, p90: p90.0, p99: p99.0 },
         candidate: Quantiles { p50: p50.1, p90: p90.1, p99: p99.1 },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{full, no_pairs, stopped};
+
+    #[test]
+    fn documents_are_written_like_this() {
+        insta::assert_snapshot!("full", render(&full().report()));
+        insta::assert_snapshot!("stopped", render(&stopped().report()));
+        insta::assert_snapshot!("no_pairs", render(&no_pairs().report()));
+    }
+
+    #[test]
+    fn outcomes_and_endpoints_add_up_to_the_pairs() {
+        let document: serde_json::Value = serde_json::from_str(&render(&full().report())).expect("JSON");
+        let mirror = &document["mirrors"][0];
+        for field in ["outcomes", "endpoints"] {
+            let rows = mirror[field].as_array().expect(field);
+            let sum: u64 = rows.iter().filter_map(|row| row["pairs"].as_u64()).sum();
+            assert_eq!(Some(sum), mirror["pairs"].as_u64(), "{field}");
+        }
+    }
 }

@@ -7,6 +7,8 @@ pub mod fail_on;
 pub mod json;
 pub mod math;
 pub mod model;
+#[cfg(test)]
+pub(crate) mod samples;
 pub mod table;
 pub mod text;
 pub mod verdict;

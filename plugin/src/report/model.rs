@@ -29,6 +29,8 @@ pub struct Gateway {
     pub name: String,
     /// Envoy's version; empty where it is not known.
     pub envoy: String,
+    /// How long it has been running, in seconds.
+    pub uptime: u64,
     /// How many worker threads it has.
     pub workers: u32,
     /// How many of them compare.

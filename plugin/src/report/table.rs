@@ -35,24 +35,28 @@ pub fn render(report: &Report, look: Look) -> String {
         text.push_str("\n\n");
     }
     for mirror in &report.mirrors {
-        let sections = [
-            said(mirror, look),
-            what_differs(mirror, look),
-            noise(mirror, look),
-            outcomes(mirror, look),
-            endpoints(mirror, look),
-            statuses(mirror, look),
-            latency(mirror, look),
-        ];
-        for section in sections.into_iter().flatten() {
+        text.push_str(&said(mirror, look));
+        text.push('\n');
+    }
+    let warnings = warnings(report);
+    for warning in &warnings {
+        let line = wrap(&format!("Warning: {}: {}", printable(&warning.about), warning.text), look.width, 2);
+        text.push_str(&Paint::Yellow.on(&line, look.colour));
+        text.push('\n');
+    }
+    if !warnings.is_empty() {
+        text.push('\n');
+    }
+    for mirror in &report.mirrors {
+        if report.mirrors.len() > 1 {
+            text.push_str(&Paint::Bold.on(&format!("── {}", printable(&mirror.name)), look.colour));
+            text.push_str("\n\n");
+        }
+        let sections = [what_differs, noise, outcomes, endpoints, statuses, latency];
+        for section in sections.iter().filter_map(|section| section(mirror, look)) {
             text.push_str(&section);
             text.push('\n');
         }
-    }
-    for warning in warnings(report) {
-        let line = wrap(&format!("Warning: {}: {}.", printable(&warning.about), warning.text), look.width, 2);
-        text.push_str(&Paint::Yellow.on(&line, look.colour));
-        text.push('\n');
     }
     text.push_str(&wrap(&source(report), look.width, 2));
     text.push('\n');
@@ -60,7 +64,7 @@ pub fn render(report: &Report, look: Look) -> String {
 }
 
 /// The verdict.
-fn said(mirror: &Mirror, look: Look) -> Option<String> {
+fn said(mirror: &Mirror, look: Look) -> String {
     let verdict = verdict(mirror);
     let paint = match verdict.answer {
         Answer::Differs => Paint::Red,
@@ -78,7 +82,7 @@ fn said(mirror: &Mirror, look: Look) -> Option<String> {
         text.push_str(&wrap(&note, look.width - 2, 2));
         text.push('\n');
     }
-    Some(text)
+    text
 }
 
 fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
@@ -115,13 +119,13 @@ fn noise(mirror: &Mirror, look: Look) -> Option<String> {
         ("HOW", Column::Left),
         ("PAIRS", Column::Right),
         ("SHARE", Column::Right),
-        ("PRIMARY ALONE", Column::Right),
+        ("PRIMARY VS ITSELF", Column::Right),
     ]);
     let shown = places.get(..MOST_ROWS).unwrap_or(&places);
     for place in shown {
         let share = place.share();
-        let alone = rate(Share::new(place.secondary, mirror.triples));
-        grid.row(Paint::Dim, [String::new(), place.kind.to_string(), thousands(share.count), rate(share), alone]);
+        let itself = rate(Share::new(place.secondary, mirror.triples));
+        grid.row(Paint::Dim, [String::new(), place.kind.to_string(), thousands(share.count), rate(share), itself]);
     }
     let free = look.width.saturating_sub(grid.width_without(&[0]));
     grid.fill(0, shown.iter().map(|place| cut_start(&printable(&place.place), free)));
@@ -145,6 +149,7 @@ fn outcomes(mirror: &Mirror, look: Look) -> Option<String> {
 
 fn outcome_words(outcome: Outcome) -> String {
     match outcome.reason() {
+        None if outcome == Outcome::Noise => "noise alone".to_owned(),
         None => outcome.class().to_owned(),
         Some(_) => format!("{}: {}", outcome.class(), reason(outcome)),
     }
@@ -175,16 +180,15 @@ fn endpoints(mirror: &Mirror, look: Look) -> Option<String> {
 
 fn statuses(mirror: &Mirror, look: Look) -> Option<String> {
     let all = mirror.differing_status().of;
-    let mut grid = Grid::new([
-        ("STATUS OF PRIMARY", Column::Left),
-        ("CANDIDATE", Column::Left),
-        ("PAIRS", Column::Right),
-        ("SHARE", Column::Right),
-    ]);
+    let mut grid = Grid::new([("STATUS", Column::Left), ("PAIRS", Column::Right), ("SHARE", Column::Right)]);
     for row in mirror.statuses.iter().take(MOST_ROWS) {
-        let paint = if row.primary == row.candidate { Paint::Plain } else { Paint::Red };
         let share = rate(Share::new(row.pairs, all));
-        grid.row(paint, [row.primary.to_string(), row.candidate.to_string(), thousands(row.pairs), share]);
+        let (paint, codes) = if row.primary == row.candidate {
+            (Paint::Plain, format!("{} on both sides", row.primary))
+        } else {
+            (Paint::Red, format!("{} → {}", row.primary, row.candidate))
+        };
+        grid.row(paint, [codes, thousands(row.pairs), share]);
     }
     finish(grid, mirror.statuses.len(), "pair of status codes", look)
 }
@@ -223,7 +227,9 @@ fn source(report: &Report) -> String {
         [gateway] => printable(&gateway.name),
         gateways => plural(gateways.len() as u64, "gateway"),
     };
-    format!("From {from}: {}{}{}.", plural(workers, "worker"), named("Envoy", envoy), named("module", module))
+    let up = report.gateways.iter().map(|gateway| gateway.uptime).max().unwrap_or(0);
+    let up = humantime::format_duration(std::time::Duration::from_secs(up));
+    format!("From {from}: {}{}{}, up {up}.", plural(workers, "worker"), named("Envoy", envoy), named("module", module))
 }
 
 /// The table, where it has rows, with a line about those that were left out of `all`.
@@ -272,3 +278,6 @@ fn without_common_start(a: &str, b: &str) -> (String, String) {
     let rest = |text: &str| format!("…{}", text.chars().skip(common - KEPT).collect::<String>());
     (rest(a), rest(b))
 }
+
+#[cfg(test)]
+mod tests;

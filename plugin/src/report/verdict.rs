@@ -54,7 +54,7 @@ pub struct Verdict {
 /// Says what a mirror's numbers mean.
 pub fn verdict(mirror: &Mirror) -> Verdict {
     let answer = answer(mirror);
-    let notes = [noise_note(mirror), not_compared_note(mirror), unnamed_note(mirror)];
+    let notes = [interval_note(mirror, answer), noise_note(mirror), not_compared_note(mirror), unnamed_note(mirror)];
     Verdict { answer, headline: headline(mirror, answer), notes: notes.into_iter().flatten().collect() }
 }
 
@@ -81,34 +81,54 @@ fn headline(mirror: &Mirror, answer: Answer) -> String {
     let compared = plural(mirror.compared(), "pair");
     match answer {
         Answer::Nothing if mirror.pairs() == 0 => "no pairs yet".to_owned(),
-        Answer::Nothing => format!("nothing compared: {} and no comparison", plural(mirror.pairs(), "pair")),
+        Answer::Nothing if mirror.pairs() == 1 => "the only pair could not be compared".to_owned(),
+        Answer::Nothing => format!("none of {} could be compared", plural(mirror.pairs(), "pair")),
         Answer::TooFew => format!("not enough pairs to say ({}): none differs so far", thousands(mirror.compared())),
         Answer::Same => {
-            format!("no difference found in {compared} (at most {} may differ, 95 %)", percent(ceiling(mirror)))
+            format!(
+                "no difference found in {compared} (with 95 % confidence, at most {} differ)",
+                percent(ceiling(mirror))
+            )
         }
         Answer::Differs => {
-            let share = mirror.diverged();
-            let rate = percent(share.rate().unwrap_or(0.0));
-            let range = share.interval().map_or_else(String::new, |range| format!(" ({}, 95 %)", percent_range(range)));
+            let rate = percent(mirror.diverged().rate().unwrap_or(0.0));
             match mirror.differing().count() {
-                0 => format!("{rate} of {compared} differ{range}"),
-                1 => format!("1 place differs in {rate} of {compared}{range}"),
-                n => format!("{n} places differ in {rate} of {compared}{range}"),
+                0 => format!("{rate} of {compared} differ"),
+                1 => format!("1 place differs in {rate} of {compared}"),
+                n => format!("{n} places differ in {rate} of {compared}"),
             }
         }
     }
 }
 
+fn interval_note(mirror: &Mirror, answer: Answer) -> Option<String> {
+    let range = mirror.diverged().interval().filter(|_| answer == Answer::Differs)?;
+    Some(format!("With 95 % confidence, {} of all pairs differ.", percent_range(range)))
+}
+
 fn noise_note(mirror: &Mirror) -> Option<String> {
+    let places = mirror.noisy().count() as u64;
     let pairs = mirror.class(Class::Noise);
-    match (mirror.noisy().count(), pairs) {
+    if late_noise(mirror) && mirror.class(Class::Diverged) > 0 {
+        return Some(format!(
+            "Differences were found only where the primary's own version differs from itself ({}); {} of the pairs were \
+             counted as diverged before that was known.",
+            plural(places, "place"),
+            thousands(mirror.class(Class::Diverged)),
+        ));
+    }
+    match (places, pairs) {
         (0, 0) => None,
         (1, 0) => Some("1 place differs by itself and is not counted.".to_owned()),
-        (n, 0) => Some(format!("{n} places differ by themselves and are not counted.")),
-        (n, _) => Some(format!(
-            "{} differ only where the primary's own version differs from itself{}.",
-            plural(pairs, "pair"),
-            if n > 0 { format!(" ({})", plural(n as u64, "place")) } else { String::new() },
+        (_, 0) => Some(format!("{} differ by themselves and are not counted.", plural(places, "place"))),
+        (_, pairs) => Some(format!(
+            "{} only where the primary's own version differs from itself{}.",
+            if pairs == 1 {
+                "1 more pair differs".to_owned()
+            } else {
+                format!("{} more pairs differ", thousands(pairs))
+            },
+            if places > 0 { format!(" ({})", plural(places, "place")) } else { String::new() },
         )),
     }
 }
@@ -162,7 +182,7 @@ pub struct Warning {
     pub code: &'static str,
     /// What it is about: a gateway's or a mirror's name.
     pub about: String,
-    /// What is wrong and what to do.
+    /// What is wrong and what to do: whole sentences.
     pub text: String,
 }
 
@@ -176,43 +196,40 @@ pub fn warnings(report: &Report) -> Vec<Warning> {
     });
     let mut warnings: Vec<Warning> = gateways.chain(outside).chain(mirrors).collect();
     if report.mirrors.is_empty() && !report.has_stopped() {
-        let text = "no mirrored request has been seen: is a mirror set up on this Envoy, and does traffic for its hosts \
+        let text = "the module is running and has seen no mirrored request. Is a mirror set up on this Envoy, and does traffic for its hosts \
                     and methods pass it?";
-        warnings.push(Warning { code: "no_pairs", about: "the module is running".to_owned(), text: text.to_owned() });
+        warnings.push(Warning {
+            code: "no_pairs",
+            about: report.gateways.iter().map(|gateway| gateway.name.as_str()).collect::<Vec<_>>().join(", "),
+            text: text.to_owned(),
+        });
     }
     warnings
 }
 
 fn gateway_warning(gateway: &Gateway) -> Option<Warning> {
+    const WHY: &str = "The counts are too low from then on. Envoy's log says why (look for `wasm`); a change of the \
+                       module's configuration starts it again.";
     let (code, text) = match gateway.module {
         Module::Running => return None,
-        Module::Stopped if gateway.alive > 0 => (
-            "stopped",
-            format!(
-                "comparison has stopped on {} of {} workers: the counts are too low from then on. Envoy's log says why \
-                 (look for `wasm`); a change of the module's configuration starts it again",
-                gateway.workers.saturating_sub(gateway.alive),
-                gateway.workers
-            ),
-        ),
-        Module::Stopped => (
-            "stopped",
-            "comparison has stopped: no worker has the module running, and the counts are those until then. Envoy's \
-             log says why (look for `wasm`); a change of the module's configuration starts it again"
-                .to_owned(),
-        ),
+        Module::Stopped if gateway.alive > 0 => {
+            let workers = plural(gateway.workers.into(), "worker");
+            let stopped = gateway.workers.saturating_sub(gateway.alive);
+            ("stopped", format!("comparison has stopped on {stopped} of {workers}. {WHY}"))
+        }
+        Module::Stopped => ("stopped", format!("comparison has stopped: no worker runs the module. {WHY}")),
         Module::Rejected => (
             "module_rejected",
-            "Envoy refused the module, so nothing is compared. Its log says why (look for `wasm`)".to_owned(),
+            "Envoy refused the module, so nothing is compared. Its log says why (look for `wasm`).".to_owned(),
         ),
         Module::Waiting => (
             "module_waiting",
-            "Envoy has not got the module yet, so nothing is compared; if this lasts, its source of configuration does \
-             not deliver it"
+            "Envoy has not got the module yet, so nothing is compared. If this lasts, its source of configuration does \
+             not deliver it."
                 .to_owned(),
         ),
         Module::Missing => {
-            ("module_missing", "this Envoy does not have the module, so nothing is compared".to_owned())
+            ("module_missing", "this Envoy does not have the module, so nothing is compared.".to_owned())
         }
     };
     Some(Warning { code, about: gateway.name.clone(), text })
@@ -221,10 +238,10 @@ fn gateway_warning(gateway: &Gateway) -> Option<Warning> {
 fn diagnostic_warning(about: &str, what: Diagnostic, n: u64) -> Option<Warning> {
     let text = match what {
         Diagnostic::ConfigRejected => format!(
-            "the module refused a configuration {}: it is probably older than this plugin",
+            "a configuration was refused {}. The module is probably older than what wrote it.",
             if n == 1 { "once".to_owned() } else { format!("{} times", thousands(n)) }
         ),
-        Diagnostic::Orphan => format!("{} belonged to no mirror that the module knows", plural(n, "marked request")),
+        Diagnostic::Orphan => format!("{} belonged to no mirror that the module knows.", plural(n, "marked request")),
         // A shadow that outlives its pair is counted with that pair already; dropped examples are by design.
         Diagnostic::Stray | Diagnostic::ExamplesDropped => return None,
     };
@@ -234,36 +251,43 @@ fn diagnostic_warning(about: &str, what: Diagnostic, n: u64) -> Option<Warning> 
 fn not_compared_warning(mirror: &Mirror) -> Option<Warning> {
     let share = Share::new(mirror.not_compared(), mirror.pairs());
     let rate = share.rate().filter(|rate| *rate >= MANY_NOT_COMPARED)?;
-    let (outcome, _) = mirror.outcomes.iter().filter(|(o, _)| o.reason().is_some()).max_by_key(|(_, n)| *n)?;
-    let text = format!("{} of the pairs were not compared, mostly for this: {}", percent(rate), explain(*outcome));
+    let reasons = mirror.outcomes.iter().filter(|(outcome, _)| outcome.reason().is_some());
+    let (outcome, _) = reasons.max_by_key(|(_, n)| *n)?;
+    let text = format!("{} of the pairs were not compared, mostly because {}", percent(rate), because(*outcome));
     Some(Warning { code: "not_compared", about: mirror.name.clone(), text })
 }
 
-/// What a reason means and what one can do about it.
-fn explain(outcome: Outcome) -> &'static str {
+/// What a reason means, and what one can do about it.
+fn because(outcome: Outcome) -> &'static str {
     use mirror_core::outcome::{Incomplete as I, Skip as S};
     match outcome {
         Outcome::Match | Outcome::Diverged | Outcome::Noise => "",
         Outcome::Incomplete(reason) => match reason {
-            I::ShadowAbsent => "no copy was sent: does the candidate exist, and has it endpoints?",
-            I::ShadowFailed => "the candidate gave no answer: it cannot be reached, resets, or times out",
-            I::ShadowCut => "the candidate's answers were cut short",
-            I::ShadowSlow => "the candidate was still answering when the pair's time ran out (caps.pair_ttl_ms)",
-            I::PrimaryFailed => "the primary gave no answer",
-            I::PrimaryCut => "the primary's answers were cut short, by the server or by the client",
-            I::PrimarySlow => "the primary was still answering when the pair's time ran out (caps.pair_ttl_ms)",
+            I::ShadowAbsent => "no copy was sent. Does the candidate exist, and does it have endpoints?",
+            I::ShadowFailed => "the candidate gave no answer: it cannot be reached, resets, or times out.",
+            I::ShadowCut => "the candidate's answers were cut short.",
+            I::ShadowSlow => "the candidate was still answering when the pair's time ran out (caps.pair_ttl_ms).",
+            I::PrimaryFailed => "the primary gave no answer.",
+            I::PrimaryCut => "the primary's answers were cut short, by the server or by the client.",
+            I::PrimarySlow => "the primary was still answering when the pair's time ran out (caps.pair_ttl_ms).",
         },
         Outcome::Skipped(reason) => match reason {
-            S::TooLarge => "bodies are larger than what is kept (caps.body_bytes, caps.decoded_bytes)",
+            S::TooLarge => "bodies are larger than what is kept (caps.body_bytes, caps.decoded_bytes).",
             S::Undecodable => {
-                "bodies cannot be decoded: an unknown or broken content encoding, or one that expands too far"
+                "bodies cannot be decoded: their content encoding is unknown, broken, or expands too far."
             }
-            S::Streaming => "event streams have no end to compare",
-            S::SameRevision => "the primary itself was served by the candidate (a canary split)",
-            S::Overload => "more pairs were open at once than fit (caps.pairs, caps.pair_bytes): sample fewer requests",
-            S::DuplicateId => "several live requests carried one x-request-id",
-            S::TooDeep => "JSON bodies are nested too deeply",
-            S::TooComplex => "comparing would have taken more work than a worker may spend",
+            S::Streaming => "event streams have no end to compare.",
+            S::SameRevision => "the primary itself was served by the candidate (a canary split).",
+            S::Overload => {
+                "more pairs were open at once than there is room for. Sample fewer requests, or raise caps.pairs and \
+                 caps.pair_bytes."
+            }
+            S::DuplicateId => "several live requests carried the same x-request-id.",
+            S::TooDeep => "JSON bodies are nested too deeply.",
+            S::TooComplex => "comparing would have taken more work than a worker may spend.",
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

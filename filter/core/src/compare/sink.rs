@@ -7,6 +7,8 @@ use crate::place::Place;
 #[derive(Debug, Default)]
 pub struct Sink {
     found: Vec<Divergence>,
+    /// Of those that came through [`Sink::add_once`].
+    fingerprints: Vec<u64>,
     dropped: usize,
 }
 
@@ -14,6 +16,7 @@ pub struct Sink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     found: usize,
+    fingerprints: usize,
     dropped: usize,
 }
 
@@ -33,14 +36,30 @@ impl Sink {
         }
     }
 
+    /// Adds what `make` gives, as [`Sink::add`] does, unless that was done before with the same fingerprint of place and
+    /// kind. So a place that differs a thousand times is written out once.
+    pub fn add_once(&mut self, fingerprint: u64, make: impl FnOnce() -> Divergence) {
+        if self.fingerprints.contains(&fingerprint) {
+            return;
+        }
+        if self.found.len() < Self::MOST {
+            self.fingerprints.push(fingerprint);
+            let made = make();
+            self.add(made.place, made.kind, made.primary, made.shadow);
+        } else {
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
     /// Remembers this point.
     pub fn mark(&self) -> Mark {
-        Mark { found: self.found.len(), dropped: self.dropped }
+        Mark { found: self.found.len(), fingerprints: self.fingerprints.len(), dropped: self.dropped }
     }
 
     /// Forgets all that was added since `mark`.
     pub fn rewind(&mut self, mark: Mark) {
         self.found.truncate(mark.found);
+        self.fingerprints.truncate(mark.fingerprints);
         self.dropped = mark.dropped;
     }
 

@@ -5,7 +5,14 @@ use crate::headers::HeaderBlock;
 
 /// The secrets of one request: the values of `Authorization` and `Proxy-Authorization`, whole and without the scheme, and
 /// of cookies, together and one by one.
-pub struct Secrets(Vec<String>);
+pub struct Secrets {
+    found: Vec<String>,
+    /// There are more than are looked for.
+    too_many: bool,
+}
+
+/// The most secrets that are looked for: a client may send thousands of cookies. With more, nothing is shown.
+const MOST: usize = 64;
 
 /// Shorter ones are not looked for: they would be found everywhere. In bytes.
 const LEAST: usize = 6;
@@ -15,7 +22,7 @@ const CUT: char = '…';
 impl Secrets {
     /// Those of a request.
     pub fn of(request: &HeaderBlock) -> Self {
-        let mut secrets = Self(Vec::new());
+        let mut secrets = Self { found: Vec::new(), too_many: false };
         for (name, value) in request.iter() {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
             // As text is shown: what is not UTF-8 is replaced there as well.
@@ -36,14 +43,22 @@ impl Secrets {
 
     fn add(&mut self, secret: &str) {
         let secret = secret.trim();
-        if secret.len() >= LEAST && !self.0.iter().any(|known| known == secret) {
-            self.0.push(secret.to_owned());
+        if secret.len() < LEAST {
+            return;
+        }
+        if self.found.len() < MOST {
+            self.found.push(secret.to_owned());
+        } else {
+            self.too_many = true;
         }
     }
 
     /// The text with every secret replaced by [`REDACTED`], be it as it is or escaped as in JSON. Where the text was cut
     /// (it ends in `…`), the beginning of a secret that the cut left at its end is replaced too.
     pub fn hide(&self, text: &str) -> String {
+        if self.too_many {
+            return REDACTED.to_owned();
+        }
         let (body, was_cut) = text.strip_suffix(CUT).map_or((text, false), |body| (body, true));
         let mut shown = String::with_capacity(text.len());
         let mut hidden_to = 0;
@@ -65,7 +80,7 @@ impl Secrets {
 
     /// How many bytes secrets cover from the beginning of `text`; 0 where none begins there.
     fn covered(&self, text: &str, was_cut: bool) -> usize {
-        let readings = self.0.iter().flat_map(|secret| [plain(text, secret), escaped(text, secret)]);
+        let readings = self.found.iter().flat_map(|secret| [plain(text, secret), escaped(text, secret)]);
         let covers = |found: &Found| found.is_whole || (was_cut && found.matched >= LEAST);
         readings.flatten().filter(covers).map(|found| found.len).max().unwrap_or_default()
     }
@@ -186,6 +201,16 @@ mod tests {
             (r"\ud83e\u0041\uzzzz\", r"\ud83e\u0041\uzzzz\"),
         ] {
             assert_eq!(secrets().hide(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn with_more_secrets_than_are_looked_for_nothing_is_shown() {
+        let cookies = |n: usize| (0..n).map(|i| format!("c{i}=value-{i}")).collect::<Vec<_>>().join("; ");
+        // The header as a whole is one.
+        for (n, shown) in [(MOST - 1, "x [redacted]"), (MOST, REDACTED), (10 * MOST, REDACTED)] {
+            let secrets = Secrets::of(&HeaderBlock::from_pairs(&[("cookie", cookies(n))]));
+            assert_eq!(secrets.hide("x value-0"), shown, "{n}");
         }
     }
 

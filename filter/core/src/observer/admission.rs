@@ -22,8 +22,11 @@ impl Observer {
             if facts.has_connection() {
                 return Admission::Ignore;
             }
-            let joined = self.mirrors.by_name(marks.name).and_then(|mirror| self.join(mirror, role, &marks, &headers));
-            return match joined {
+            let Some(mirror) = self.mirrors.by_name(marks.name) else {
+                self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
+                return Admission::Ignore;
+            };
+            return match self.join(mirror, role, &marks, &headers) {
                 Some((ticket, setting)) => observe(ticket, knative_headers(&setting, role, &marks)),
                 None => Admission::Ignore,
             };
@@ -73,18 +76,26 @@ impl Observer {
         let Some(state) = self.mirrors.get(mirror) else { return Admission::Ignore };
         let setting = Rc::clone(&state.setting);
         let sampling = setting.mirror.sampling;
-        let Some((kind, key)) = marks.keys(mirror, sampling).next() else { return Admission::Ignore };
-        if let Some(slot) = self.table.find(&key) {
+        let keys = marks.keys(mirror, sampling);
+        let Some((kind, key)) = keys.first() else { return Admission::Ignore };
+        if let Some(slot) = self.table.find(key) {
             if !(verified || self.mirrors.vouched(mirror, facts)) {
                 return self.stray();
             }
             return self.admit_again(slot, headers);
         }
+        let identity = self.table.identity(&keys);
+        if self.table.had_outcome(identity) {
+            // A retry that came late, or one of a request that was skipped.
+            return Admission::Ignore;
+        }
         let same_revision = is_same_revision(&setting, marks, facts);
         if same_revision && sampling == Sampling::Selector {
+            self.table.remember(identity);
             return self.skip(mirror, verified, Skip::SameRevision, headers, facts);
         }
-        let mut pair = Pair::new(mirror, setting, key, kind, self.clock.steady);
+        let mut pair = Pair::new(mirror, setting, Rc::clone(key), *kind, self.clock.steady);
+        pair.identity = identity;
         pair.verified = verified;
         pair.same_revision = same_revision;
         pair.request = headers.clone();
@@ -94,7 +105,10 @@ impl Observer {
             }
             // Whether Envoy sampled this request is not known yet; its copy, if there is one, counts it.
             None if sampling == Sampling::Envoy => Admission::Ignore,
-            None => self.skip(mirror, verified, Skip::Overload, headers, facts),
+            None => {
+                self.table.remember(identity);
+                self.skip(mirror, verified, Skip::Overload, headers, facts)
+            }
         }
     }
 
@@ -151,7 +165,7 @@ impl Observer {
         if pair.poison.is_some() {
             return;
         }
-        let sampled = pair.setting.mirror.sampling == Sampling::Selector || pair.has_copies();
+        let sampled = pair.setting.mirror.sampling == Sampling::Selector || pair.candidate.is_some();
         let (mirror, request) = (pair.mirror, std::mem::take(&mut pair.request));
         pair.poison();
         self.table.account(slot);
@@ -197,9 +211,11 @@ impl Observer {
         marks: &Marks<'_>,
         headers: &HeaderBlock,
     ) -> Option<(Ticket, Rc<Setting>)> {
-        let slot = marks.keys(mirror, Sampling::Selector).find_map(|(_, key)| self.table.find(&key));
-        let Some(slot) = slot else {
-            self.orphan(mirror, role, headers);
+        let keys = marks.keys(mirror, Sampling::Selector);
+        let Some(slot) = keys.iter().find_map(|(_, key)| self.table.find(key)) else {
+            if !self.table.had_outcome(self.table.identity(&keys)) {
+                self.orphan(mirror, role, headers);
+            }
             return None;
         };
         let generation = self.table.generation(slot);

@@ -64,10 +64,7 @@ impl Observer {
     /// have written (else): in both cases the pair is forgotten.
     fn still_counts(&mut self, ticket: Ticket, facts: &mut dyn Facts) -> bool {
         let Some(pair) = self.table.of_ticket(ticket) else { return false };
-        if ticket.role != Role::Primary || ticket.attempt != pair.primary.attempt || pair.poison.is_some() {
-            return true;
-        }
-        if pair.has_copies() {
+        if ticket.role != Role::Primary || pair.poison.is_some() || pair.has_copies() {
             return true;
         }
         if pair.setting.mirror.sampling == Sampling::Envoy {

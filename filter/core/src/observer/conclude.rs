@@ -14,7 +14,7 @@ use crate::stats::{Record, Tally};
 
 /// How long a pair whose primary failed waits for Envoy to try again, in nanoseconds. Envoy's back-off before a first
 /// retry is 25 ms at most, unless configured otherwise.
-pub(super) const RETRY_GRACE: u64 = 1_000_000_000;
+const RETRY_GRACE: u64 = 1_000_000_000;
 
 /// What a pair that is over comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

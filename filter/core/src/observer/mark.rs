@@ -61,13 +61,13 @@ impl<'a> Marks<'a> {
     }
 
     /// The keys under which the request's pair may be open, the likeliest first. A primary opens its pair under the first.
-    pub(super) fn keys(&self, mirror: usize, sampling: Sampling) -> impl Iterator<Item = (KeyKind, Rc<[u8]>)> {
+    pub(super) fn keys(&self, mirror: usize, sampling: Sampling) -> Vec<(KeyKind, Rc<[u8]>)> {
         let id = |kind, id: Option<&[u8]>| id.filter(|id| !id.is_empty()).map(|id| (kind, key(mirror, kind, id)));
         let pair = match sampling {
             Sampling::Selector => id(KeyKind::Pair, self.pair),
             Sampling::Envoy => None,
         };
-        pair.into_iter().chain(id(KeyKind::RequestId, self.request_id))
+        pair.into_iter().chain(id(KeyKind::RequestId, self.request_id)).collect()
     }
 
     /// The request id, as text.

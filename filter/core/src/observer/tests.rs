@@ -1,6 +1,12 @@
 //! A simulated host, and the stories that the observer is told.
 
+mod config;
+mod copies;
+mod noise;
 mod primaries;
+#[cfg(not(target_arch = "wasm32"))]
+mod random;
+mod time;
 
 use std::cell::Cell;
 

@@ -7,7 +7,7 @@ use super::{Role, Setting, Side};
 use crate::headers::HeaderBlock;
 
 /// By what a primary and its copies are found to belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum KeyKind {
     /// The selector's `x-mirror-pair`: unique for each downstream request, so that a second primary is a retry.
     Pair,
@@ -42,6 +42,8 @@ pub(crate) fn key(mirror: usize, kind: KeyKind, id: &[u8]) -> Rc<[u8]> {
 pub(crate) struct Pair {
     pub(crate) key: Rc<[u8]>,
     pub(crate) kind: KeyKind,
+    /// What [`super::Table::identity`] says of the request.
+    pub(crate) identity: Option<u64>,
     /// The mirror's place among the observer's mirrors.
     pub(crate) mirror: usize,
     /// The configuration that the pair began with.
@@ -72,6 +74,7 @@ impl Pair {
         Self {
             key,
             kind,
+            identity: None,
             mirror,
             setting,
             request: HeaderBlock::default(),

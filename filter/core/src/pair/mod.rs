@@ -3,6 +3,7 @@
 
 mod body;
 mod entry;
+mod recent;
 mod side;
 mod table;
 
@@ -12,6 +13,8 @@ use crate::config::Mirror;
 pub(crate) use body::Room;
 pub(crate) use entry::{KeyKind, Pair, key};
 pub(crate) use side::{Phase, Side, copy_role};
+#[cfg(test)]
+pub(crate) use table::MOST_BYTES;
 pub(crate) use table::Table;
 
 /// A mirror's configuration made ready. A pair keeps the one that it began with.

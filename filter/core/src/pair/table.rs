@@ -6,12 +6,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::rc::Rc;
 
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
-use super::{Pair, Room, Side, Ticket};
+use super::recent::Recent;
+use super::{KeyKind, Pair, Room, Side, Ticket};
 use crate::answer::Overflow;
 use crate::config::Caps;
 
@@ -56,6 +58,7 @@ pub(crate) struct Table {
     index: HashMap<Rc<[u8]>, usize, SeedableRandomState>,
     total: Usage,
     of_mirror: Vec<Usage>,
+    recent: Recent,
 }
 
 impl fmt::Debug for Table {
@@ -75,6 +78,7 @@ impl Table {
             index: HashMap::with_hasher(SeedableRandomState::with_seed(seed.rotate_left(32), shared)),
             total: Usage::default(),
             of_mirror: Vec::new(),
+            recent: Recent::new(),
         }
     }
 
@@ -140,11 +144,31 @@ impl Table {
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(at);
         self.index.remove(&pair.key);
+        self.remember(pair.identity);
         self.total.take(1, pair.accounted);
         if let Some(usage) = self.of_mirror.get_mut(pair.mirror) {
             usage.take(1, pair.accounted);
         }
         Some(pair)
+    }
+
+    /// A hash of what tells a request from all others, or `None` where nothing does: a request id alone may be used
+    /// twice. The hash is over the keys of both kinds, so that a selector that begins to count anew does no harm.
+    pub(crate) fn identity(&self, keys: &[(KeyKind, Rc<[u8]>)]) -> Option<u64> {
+        let unique = keys.iter().any(|(kind, _)| *kind == KeyKind::Pair);
+        unique.then(|| self.index.hasher().hash_one(keys))
+    }
+
+    /// Remembers that a request had its outcome.
+    pub(crate) fn remember(&mut self, identity: Option<u64>) {
+        if let Some(hash) = identity {
+            self.recent.insert(hash);
+        }
+    }
+
+    /// Whether a request had its outcome a short while ago.
+    pub(crate) fn had_outcome(&self, identity: Option<u64>) -> bool {
+        identity.is_some_and(|hash| self.recent.contains(hash))
     }
 
     /// Whether the pair in `slot` may hold `bytes` more.
@@ -188,6 +212,17 @@ impl Table {
         self.total
     }
 
+    /// What all pairs use, measured anew and not from the accounts.
+    #[cfg(test)]
+    pub(crate) fn measured(&self) -> Usage {
+        let mut usage = Usage::default();
+        for pair in self.slots.iter().filter_map(|slot| slot.pair.as_deref()) {
+            usage.add(1, pair.size());
+        }
+        assert_eq!(usage.pairs, self.index.len());
+        usage
+    }
+
     /// Makes room for `len` more bytes of a ticket's body. False where they are not wanted; where they do not fit, what
     /// was kept of the body is dropped.
     pub(crate) fn make_room(&mut self, ticket: Ticket, len: usize) -> bool {
@@ -210,11 +245,16 @@ impl Table {
                 Overflow::Budget
             }
         };
-        if let Some(side) = self.side_mut(ticket) {
-            side.overflow(overflow);
-        }
-        self.account(ticket.slot);
+        self.drop_body(ticket, overflow);
         false
+    }
+
+    /// Drops what was kept of a body; nothing more of it is kept either.
+    pub(crate) fn drop_body(&mut self, ticket: Ticket, why: Overflow) {
+        if let Some(side) = self.side_mut(ticket) {
+            side.overflow(why);
+            self.account(ticket.slot);
+        }
     }
 
     /// The side of a ticket, unless it is stale.

@@ -65,42 +65,74 @@ fn is_grpc(method: &str, path: &str) -> bool {
 
 /// Writes one segment, its id folded, every byte that is not printable ASCII percent-encoded.
 fn fold_segment(segment: &str, out: &mut String) {
-    if is_id(segment) {
+    let looks = Looks::of(segment);
+    if looks.like_id(segment) {
         out.push_str(ID);
         return;
     }
-    let extension = |text: &str| (1..=5).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic());
-    if let Some((stem, end)) = segment.rsplit_once('.')
-        && extension(end)
-        && is_id(stem)
+    if looks.digit
+        && let Some((stem, extension)) = segment.rsplit_once('.')
+        && (1..=5).contains(&extension.len())
+        && extension.bytes().all(|b| b.is_ascii_alphabetic())
+        && Looks::of(stem).like_id(stem)
     {
         out.push_str(ID);
         out.push('.');
-        out.push_str(end);
+        out.push_str(extension);
+        return;
+    }
+    if looks.printable {
+        out.push_str(segment);
         return;
     }
     for byte in segment.bytes() {
         if byte.is_ascii_graphic() {
             out.push(char::from(byte));
         } else {
-            out.push('%');
-            out.extend(
-                [byte >> 4, byte & 0xf]
-                    .map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0').to_ascii_uppercase()),
-            );
+            let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0').to_ascii_uppercase();
+            out.extend(['%', digit(byte >> 4), digit(byte & 0xf)]);
         }
     }
 }
 
-/// Whether a segment names one thing out of many: numbers and dates, long hex, UUIDs, ULIDs and other long tokens with a
-/// digit in them, addresses of e-mail. Dots part what is looked at, since packages and host names may be long.
-fn is_id(segment: &str) -> bool {
-    let has_digit = |text: &str| text.bytes().any(|b| b.is_ascii_digit());
-    has_digit(segment)
-        && (segment.bytes().all(|b| b.is_ascii_digit() || b"-_:,;+".contains(&b))
-            || (segment.len() >= 8 && segment.bytes().all(|b| b.is_ascii_hexdigit()))
-            || segment.split('.').any(|part| part.len() >= 20 && has_digit(part)))
-        || is_email(segment)
+/// What a segment's bytes are, seen in one pass.
+struct Looks {
+    /// There is a digit.
+    digit: bool,
+    /// All are digits and what stands between them in dates, ranges and lists.
+    number: bool,
+    /// All are hex digits.
+    hex: bool,
+    /// All are printable ASCII.
+    printable: bool,
+    /// There is `@` or `%`.
+    at: bool,
+}
+
+impl Looks {
+    fn of(segment: &str) -> Self {
+        let mut looks = Self { digit: false, number: true, hex: true, printable: true, at: false };
+        for byte in segment.bytes() {
+            let digit = byte.is_ascii_digit();
+            looks.digit |= digit;
+            looks.number &= digit || matches!(byte, b'-' | b'_' | b':' | b',' | b';' | b'+');
+            looks.hex &= byte.is_ascii_hexdigit();
+            looks.printable &= byte.is_ascii_graphic();
+            looks.at |= matches!(byte, b'@' | b'%');
+        }
+        looks
+    }
+
+    /// Whether the segment names one thing out of many: numbers and dates, long hex, UUIDs, ULIDs and other long tokens
+    /// with a digit in them, addresses of e-mail. Dots part tokens, since names of packages and hosts may be long.
+    fn like_id(&self, segment: &str) -> bool {
+        let token = |part: &str| part.len() >= 20 && part.bytes().any(|b| b.is_ascii_digit());
+        self.digit
+            && (self.number
+                || (self.hex && segment.len() >= 8)
+                || (segment.len() >= 20 && segment.split('.').any(token)))
+            || self.at && is_email(segment)
+    }
 }
 
 fn is_email(segment: &str) -> bool {

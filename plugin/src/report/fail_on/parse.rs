@@ -188,6 +188,7 @@ fn slowness(limit: Spanned<'_>) -> Result<Slowness, ParseError> {
 
 /// A decimal number that is not negative. Rust's own reader would take `inf`, `nan` and `1e9` too.
 fn number_of(limit: Spanned<'_>, number: &str, expected: &str) -> Result<f64, ParseError> {
+    let number = number.trim();
     let is_plain =
         number.starts_with(|c: char| c.is_ascii_digit()) && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match number.parse::<f64>() {

@@ -140,10 +140,11 @@ fn head(chars: impl Iterator<Item = char>, most: usize) -> String {
 }
 
 /// Breaks a text between words into lines of at most `most` columns; the second and later ones are indented by `indent`.
+/// A percent sign stays with its number.
 pub fn wrap(text: &str, most: usize, indent: usize) -> String {
     let mut wrapped = String::new();
     let mut column = 0;
-    for word in text.split(' ') {
+    for word in text.replace(" %", "\u{a0}%").split(' ') {
         let word_width = width(word);
         if column > 0 && column + 1 + word_width > most {
             wrapped.push('\n');
@@ -156,7 +157,7 @@ pub fn wrap(text: &str, most: usize, indent: usize) -> String {
         wrapped.push_str(word);
         column += word_width;
     }
-    wrapped
+    wrapped.replace('\u{a0}', " ")
 }
 
 #[cfg(test)]
@@ -181,6 +182,7 @@ mod tests {
     #[test]
     fn text_is_wrapped_between_words() {
         assert_eq!(wrap("one two three four", 9, 2), "one two\n  three\n  four");
+        assert_eq!(wrap("at most 12 % of", 10, 0), "at most\n12 % of");
         assert_eq!(wrap("a-word-that-is-too-long b", 5, 0), "a-word-that-is-too-long\nb");
     }
 

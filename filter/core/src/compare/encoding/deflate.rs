@@ -27,6 +27,14 @@ pub(super) fn gzip(mut input: &[u8], allowed: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
+/// Decodes bare deflate.
+#[cfg(feature = "brotli")]
+pub(super) fn bare(input: &[u8], allowed: usize) -> Result<Vec<u8>, Fault> {
+    let mut output = Vec::new();
+    inflate(input, &mut output, allowed)?;
+    Ok(output)
+}
+
 /// Decodes a zlib stream or, where it does not begin as one, bare deflate.
 pub(super) fn deflate(input: &[u8], allowed: usize) -> Result<Vec<u8>, Fault> {
     let mut output = Vec::new();

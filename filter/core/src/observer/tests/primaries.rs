@@ -21,6 +21,37 @@ fn two_equal_answers_match_and_nothing_is_left() {
 }
 
 #[test]
+fn a_stale_ticket_does_not_touch_the_pair_that_took_its_place() {
+    let mut host = Host::new();
+    let (old, old_shadow) = (host.primary("1"), host.shadow("1"));
+    host.answer(old, "200");
+    host.answer(old_shadow, "200");
+    let (primary, shadow) = (host.primary("2"), host.shadow("2"));
+    assert_eq!((old.slot, old.role), (primary.slot, primary.role), "the test tests something");
+    for stale in [old, old_shadow] {
+        assert!(!host.body(stale, b"late"));
+        host.answer(stale, "500");
+    }
+    host.answer(primary, "200");
+    host.answer(shadow, "200");
+    assert_eq!(host.outcomes(), [Outcome::Match; 2]);
+}
+
+#[test]
+fn lines_wait_for_the_next_flush_but_not_too_many() {
+    let mut host = Host::with(r#""caps":{"examples_per_minute":600}"#);
+    for n in 0..100 {
+        let key = &n.to_string();
+        let (primary, shadow) = (host.primary(key), host.shadow(key));
+        host.answer(primary, "200");
+        host.answer(shadow, "404");
+    }
+    let lines = host.flush().lines.len();
+    assert!((1..=64).contains(&lines), "{lines}");
+    assert_eq!(host.outcomes().len(), 100);
+}
+
+#[test]
 fn answers_diverge_whoever_ends_last() {
     for primary_first in [true, false] {
         let mut host = Host::new();
@@ -92,7 +123,7 @@ fn a_mark_that_a_client_wrote_on_a_route_without_mirror_counts_nothing() {
     let facts = &mut Stream { config: None, ..host.primary_facts() };
     // The client knows the fingerprint: it is believed until the response.
     for end in ["headers", "complete", "gone", "time"] {
-        let (forged, _) = observed(host.request(&[("x-mirror-pair", "forged")], facts));
+        let (forged, _) = observed(host.request(&[("x-mirror-pair", end)], facts));
         assert_eq!(host.open(), 2);
         match end {
             "headers" => {
@@ -150,15 +181,15 @@ fn a_primary_that_the_candidate_served_is_skipped() {
         host.json.clone_from(&json);
         let facts = &mut Stream { cluster: cluster.into(), ..host.primary_facts() };
         host.mark = format!("{NAME}/{}", crate::config::fingerprint(json.as_bytes()));
-        for _ in 0..2 {
+        for pair in ["1", "2"] {
             // The second time the mark alone is known, and has to be vouched for before it counts.
-            let headers = [("x-mirror-pair", "1"), revision[0], revision[1]];
+            let headers = [("x-mirror-pair", pair), revision[0], revision[1]];
             assert_eq!(ignored(&host.request(&headers, facts)), same, "{json} {cluster} {revision:?}");
         }
         let expected = if same { [skipped(Skip::SameRevision), skipped(Skip::SameRevision)].concat() } else { vec![] };
         assert_eq!(host.outcomes(), expected);
         let forged = &mut Stream { config: None, cluster: cluster.into(), ..host.primary_facts() };
-        host.request(&[("x-mirror-pair", "2"), revision[0], revision[1]], forged);
+        host.request(&[("x-mirror-pair", "3"), revision[0], revision[1]], forged);
         assert_eq!(host.outcomes(), expected, "a forged mark counts nothing");
         assert_eq!(host.diagnostics().stray, u64::from(same));
     }
@@ -182,6 +213,33 @@ fn a_retry_takes_the_place_of_the_try_before() {
     let [entry] = host.journal() else { panic!("one entry") };
     assert_eq!((entry.outcome, entry.statuses), (Outcome::Match, Some((200, 200))));
     assert_eq!(entry.latencies, Some((30 * MS, MS)), "the user waited from the first try on");
+}
+
+#[test]
+fn a_further_try_after_the_outcome_and_copies_of_a_skipped_request_count_nothing() {
+    // Retried after more than the grace.
+    let mut host = Host::new();
+    let (primary, shadow) = (host.primary("1"), host.shadow("1"));
+    host.gone(primary);
+    host.pass(2 * SECOND);
+    host.tick();
+    assert_eq!(host.outcomes(), incomplete(Incomplete::PrimaryFailed));
+    let again = [("x-mirror-pair", "1"), ("x-request-id", ID)];
+    assert!(ignored(&host.request(&again, &mut host.primary_facts())));
+    host.answer(shadow, "200");
+    let other = [("x-mirror-pair", "1"), ("x-request-id", "a new count by the selector")];
+    assert!(!ignored(&host.request(&other, &mut host.primary_facts())));
+
+    // Skipped, tried again, and copied.
+    let mut host = Host::new();
+    for _ in 0..2 {
+        let facts = &mut Stream { cluster: "v2".into(), ..host.primary_facts() };
+        assert!(ignored(&host.request(&again, facts)));
+    }
+    let copy = [again[0], again[1], ("x-mirror-role", "shadow")];
+    assert!(ignored(&host.request(&copy, &mut Host::shadow_facts("v2"))));
+    assert_eq!(host.outcomes(), skipped(Skip::SameRevision));
+    assert_eq!(host.diagnostics(), Diagnostics::default());
 }
 
 #[test]

@@ -16,12 +16,16 @@
 //! of its own; no text is written so, because `o` is no hex digit. Every name ends in `__n`, so that nothing that a
 //! client sends can end it in `_rq_200`, which Envoy's tag extraction would cut off.
 
-use std::borrow::Cow;
+mod text;
+mod words;
 
 use super::Tally;
-use crate::config::fingerprint;
 use crate::divergence::Kind;
 use crate::outcome::Outcome;
+
+pub use text::Text;
+pub(super) use text::bounded;
+pub use words::{Class, Diagnostic, Named, Side, Word};
 
 /// What every name begins with, the version of the format included.
 pub const PREFIX: &str = "mirror_v1__";
@@ -100,165 +104,6 @@ pub enum Metric {
         /// The version.
         version: Text,
     },
-}
-
-/// A key that may have had no room for a name of its own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Named<T> {
-    /// This one.
-    One(T),
-    /// All that came after the cap was reached.
-    Other,
-}
-
-impl<T> Named<T> {
-    /// Changes what is named.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Named<U> {
-        match self {
-            Self::One(key) => Named::One(change(key)),
-            Self::Other => Named::Other,
-        }
-    }
-}
-
-/// One of the two sides that every pair has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// The version that users are served by.
-    Primary,
-    /// The version under test.
-    Candidate,
-}
-
-/// An outcome without its reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the words are explained at `Outcome`")]
-pub enum Class {
-    Match,
-    Diverged,
-    Noise,
-    Incomplete,
-    Skipped,
-}
-
-/// What can happen outside of pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Diagnostic {
-    /// A primary had a mirror's mark on a route that does not carry the mirror.
-    Stray,
-    /// A copy came whose primary is not, or no longer, known.
-    Orphan,
-    /// A mirror's configuration was refused.
-    ConfigRejected,
-    /// Examples that the rate limit held back.
-    ExamplesDropped,
-}
-
-/// A fixed set of values with a word for each, which names, JSON and tables use.
-pub trait Word: Copy + 'static {
-    /// All values.
-    const ALL: &'static [Self];
-
-    /// The value's word.
-    fn word(self) -> &'static str;
-
-    /// The value that a word names.
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|value| value.word() == word)
-    }
-}
-
-impl Word for Side {
-    const ALL: &'static [Self] = &[Self::Primary, Self::Candidate];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Primary => "primary",
-            Self::Candidate => "candidate",
-        }
-    }
-}
-
-impl Word for Class {
-    const ALL: &'static [Self] = &[Self::Match, Self::Diverged, Self::Noise, Self::Incomplete, Self::Skipped];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Match => "match",
-            Self::Diverged => "diverged",
-            Self::Noise => "noise",
-            Self::Incomplete => "incomplete",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
-impl Word for Diagnostic {
-    const ALL: &'static [Self] = &[Self::Stray, Self::Orphan, Self::ConfigRejected, Self::ExamplesDropped];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Stray => "stray",
-            Self::Orphan => "orphan",
-            Self::ConfigRejected => "config_rejected",
-            Self::ExamplesDropped => "examples_dropped",
-        }
-    }
-}
-
-impl Word for Tally {
-    const ALL: &'static [Self] = &[Self::Diverged, Self::Noise, Self::Secondary];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Diverged => "diverged",
-            Self::Noise => "noise",
-            Self::Secondary => "secondary",
-        }
-    }
-}
-
-impl Class {
-    /// The class of an outcome.
-    pub const fn of(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Match => Self::Match,
-            Outcome::Diverged => Self::Diverged,
-            Outcome::Noise => Self::Noise,
-            Outcome::Incomplete(_) => Self::Incomplete,
-            Outcome::Skipped(_) => Self::Skipped,
-        }
-    }
-}
-
-/// A text inside a name: at most [`Text::MOST`] bytes; a longer one is cut and ends in `~` and 8 hex digits that tell it
-/// from others that begin alike.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(String);
-
-impl Text {
-    /// The most bytes of a text.
-    pub const MOST: usize = 160;
-
-    /// Takes a text, cut where it is too long.
-    pub fn new(text: &str) -> Self {
-        Self(bounded(text).into_owned())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// What [`Text`] makes of a text.
-pub(super) fn bounded(text: &str) -> Cow<'_, str> {
-    if text.len() <= Text::MOST {
-        return Cow::Borrowed(text);
-    }
-    let mark = format!("~{}", fingerprint(text.as_bytes()));
-    let head = text.get(..text.floor_char_boundary(Text::MOST.saturating_sub(mark.len()))).unwrap_or_default();
-    Cow::Owned(format!("{head}{mark}"))
 }
 
 impl Metric {
@@ -357,7 +202,7 @@ impl Name {
     }
 
     fn text(&mut self, text: &Text) -> &mut Self {
-        for byte in text.0.bytes() {
+        for byte in text.as_str().bytes() {
             if byte.is_ascii_alphanumeric() {
                 self.0.push(char::from(byte));
             } else {
@@ -418,7 +263,9 @@ impl<'a> Fields<'a> {
                 _ => return None,
             });
         }
-        (bytes.len() <= Text::MOST).then_some(Text(String::from_utf8(bytes).ok()?))
+        let text = Text::new(std::str::from_utf8(&bytes).ok()?);
+        // A longer one than a text may be was not written here.
+        (text.as_str().as_bytes() == bytes).then_some(text)
     }
 
     fn named<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Named<T>> {

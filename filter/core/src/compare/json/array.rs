@@ -1,0 +1,212 @@
+//! Arrays in which order matters: element by element, then a second look at what differed.
+
+use super::lex::{self, Fault, Span};
+use super::pair::{Pair, Spans};
+use super::path::{Path, Step};
+use super::walk::{Mark, Walk};
+use crate::divergence::Kind;
+
+/// The most elements of an array that are listed.
+const MOST: usize = 1 << 20;
+
+/// The elements that differed, pairwise, so far.
+#[derive(Default)]
+struct Differing {
+    first: Option<First>,
+    count: usize,
+}
+
+/// Where the first pair of elements that differed begins.
+#[derive(Clone, Copy)]
+struct First {
+    at: usize,
+    shadow_at: usize,
+    index: usize,
+    /// What was found before it.
+    mark: Mark,
+}
+
+impl<'t> Walk<'t, '_> {
+    /// Compares the arrays at `pair` and passes them.
+    pub fn array(&mut self, pair: &mut Pair<'t>, path: &Path<'_>) -> Result<(), Fault> {
+        self.enter(path)?;
+        if self.rules.has_unordered() {
+            let scope = self.rules.at(path);
+            let rules = self.rules;
+            if let Some(key) = rules.unordered(&scope) {
+                return self.unordered(pair, path, &scope, key);
+            }
+        }
+        let begun = *pair;
+        let mut differing = Differing::default();
+        let mut index = 0_usize;
+        pair.pass();
+        pair.space();
+        match pair.next() {
+            (b']', b']') => {
+                pair.pass();
+                return Ok(());
+            }
+            (b']', _) | (_, b']') => return self.uneven(pair, path, index, &differing),
+            _ => {}
+        }
+        loop {
+            let first = First { at: pair.at, shadow_at: pair.shadow_at, index, mark: self.mark() };
+            self.value(pair, &path.then(Step::Index(index)))?;
+            if self.differences != first.mark.differences {
+                differing.first = differing.first.or(Some(first));
+                differing.count = differing.count.wrapping_add(1);
+            }
+            index = index.wrapping_add(1);
+            pair.space();
+            match pair.next() {
+                (b',', b',') => {
+                    pair.pass();
+                    pair.space();
+                }
+                (b']', b']') => {
+                    pair.pass();
+                    return self.reordered(&differing, path, pair.since(&begun));
+                }
+                (first, shadow_first) => {
+                    let at = next_element(pair.primary, pair.at, first)?;
+                    let shadow_at = next_element(pair.shadow, pair.shadow_at, shadow_first)?;
+                    pair.jump(at, shadow_at);
+                    return self.uneven(pair, path, index, &differing);
+                }
+            }
+        }
+    }
+
+    /// Where the elements of arrays of one length only changed places, says that instead of how each differs from the one
+    /// in its place.
+    fn reordered(&mut self, differing: &Differing, path: &Path<'_>, spans: Spans) -> Result<(), Fault> {
+        // One pair alone cannot have changed places.
+        let Some(first) = differing.first.filter(|first| differing.count > 1 && self.may_be_moves_since(first.mark))
+        else {
+            return Ok(());
+        };
+        let depth = path.depth().saturating_add(1);
+        let (ours, _) = elements(self.primary, first.at, depth)?;
+        let (theirs, _) = elements(self.shadow, first.shadow_at, depth)?;
+        self.spend_spans(spans)?;
+        let mut sum = 0_u64;
+        for ((primary, shadow), place) in ours.into_iter().zip(theirs).zip(first.index..) {
+            let spans = Spans { primary, shadow };
+            if !self.same_bytes(spans) {
+                self.spend_spans(spans)?;
+                let scope = self.rules.at(&path.then(Step::Index(place)));
+                sum = sum.wrapping_add(self.digest(self.primary, primary.start, &scope, true)?.0);
+                sum = sum.wrapping_sub(self.digest(self.shadow, shadow.start, &scope, true)?.0);
+            }
+        }
+        if sum == 0 {
+            self.rewind(first.mark);
+            self.report_spans(path, Kind::Order, spans);
+        }
+        Ok(())
+    }
+
+    /// Compares arrays of different lengths, of which the first `index` elements have been compared; `pair` is at the
+    /// next element or, where there is none, at the closing bracket.
+    ///
+    /// An element that was put in or left out shifts all behind it. So where elements differed, those at the end that
+    /// are the same again are set aside, and what lies between is compared once more.
+    fn uneven(
+        &mut self,
+        pair: &mut Pair<'t>,
+        path: &Path<'_>,
+        index: usize,
+        differing: &Differing,
+    ) -> Result<(), Fault> {
+        let depth = path.depth().saturating_add(1);
+        let (at, shadow_at, index) = match differing.first {
+            Some(first) => (first.at, first.shadow_at, first.index),
+            None => (pair.at, pair.shadow_at, index),
+        };
+        let (ours, end) = elements(pair.primary, at, depth)?;
+        let (theirs, shadow_end) = elements(pair.shadow, shadow_at, depth)?;
+        self.spend(end.wrapping_sub(at).saturating_add(shadow_end.wrapping_sub(shadow_at)))?;
+        pair.jump(end, shadow_end);
+
+        let mut tail = 0_usize;
+        for (primary, shadow) in ours.iter().rev().copied().zip(theirs.iter().rev().copied()) {
+            if !self.alike(Spans { primary, shadow }, path)? {
+                break;
+            }
+            tail = tail.wrapping_add(1);
+        }
+        let (ours, our_tail) = split_tail(&ours, tail);
+        let (theirs, their_tail) = split_tail(&theirs, tail);
+        let mut place = index;
+        if let Some(first) = differing.first.filter(|_| tail > 0) {
+            self.rewind(first.mark);
+            for (primary, shadow) in ours.iter().copied().zip(theirs.iter().copied()) {
+                self.spans(Spans { primary, shadow }, &path.then(Step::Index(place)))?;
+                place = place.wrapping_add(1);
+            }
+            for (primary, shadow) in our_tail.iter().copied().zip(their_tail.iter().copied()) {
+                // Alike to rules; numbers with a tolerance have not been compared yet.
+                self.spans(Spans { primary, shadow }, &path.then(Step::Index(place)))?;
+            }
+        }
+        let both = ours.len().min(theirs.len());
+        for (place, element) in ours.iter().enumerate().skip(both) {
+            let below = path.then(Step::Index(index.wrapping_add(place)));
+            self.report(&below, Kind::Missing, Some(element.of(self.primary)), None);
+        }
+        for (place, element) in theirs.iter().enumerate().skip(both) {
+            let below = path.then(Step::Index(index.wrapping_add(place)));
+            self.report(&below, Kind::Added, None, Some(element.of(self.shadow)));
+        }
+        Ok(())
+    }
+
+    /// Whether two elements of the arrays at `path` are equal, numbers with a tolerance left out.
+    fn alike(&mut self, spans: Spans, path: &Path<'_>) -> Result<bool, Fault> {
+        if self.same_bytes(spans) {
+            return Ok(true);
+        }
+        self.spend_spans(spans)?;
+        let scope = self.rules.at(&path.then(Step::Index(0)));
+        let digest = self.digest(self.primary, spans.primary.start, &scope, false)?.0;
+        Ok(digest == self.digest(self.shadow, spans.shadow.start, &scope, false)?.0)
+    }
+}
+
+/// The elements from `at`, where one begins or the array ends, and the position behind the closing bracket.
+pub fn elements(text: &[u8], mut at: usize, depth: usize) -> Result<(Vec<Span>, usize), Fault> {
+    let mut list = Vec::new();
+    if lex::byte(text, at) == b']' {
+        return Ok((list, lex::after(at)));
+    }
+    loop {
+        if list.len() == MOST {
+            return Err(Fault::Complex);
+        }
+        let element = Span { start: at, end: lex::value(text, at, depth)? };
+        list.push(element);
+        at = lex::space(text, element.end);
+        match lex::byte(text, at) {
+            b',' => at = lex::space(text, lex::after(at)),
+            b']' => return Ok((list, lex::after(at))),
+            _ => return Err(Fault::Syntax),
+        }
+    }
+}
+
+/// Where the next element begins behind the comma at `at`, or the closing bracket there; `first` is the byte there.
+fn next_element(text: &[u8], at: usize, first: u8) -> Result<usize, Fault> {
+    match first {
+        b']' => Ok(at),
+        b',' => {
+            let element = lex::space(text, lex::after(at));
+            if lex::byte(text, element) == b']' { Err(Fault::Syntax) } else { Ok(element) }
+        }
+        _ => Err(Fault::Syntax),
+    }
+}
+
+fn split_tail(list: &[Span], tail: usize) -> (&[Span], &[Span]) {
+    list.split_at_checked(list.len().wrapping_sub(tail)).unwrap_or((list, &[]))
+}

@@ -1,0 +1,57 @@
+//! What people get to see, as snapshots.
+
+use super::*;
+use crate::report::samples::{Sample, all_match, full, many_places, no_pairs, stopped};
+
+fn shown(sample: &Sample, columns: usize) -> String {
+    let text = render(&sample.report(), Look { width: columns, colour: false });
+    for line in text.lines() {
+        assert!(width(line) <= columns, "{} columns: {line}", width(line));
+        assert_eq!(line.trim_end(), line);
+    }
+    text
+}
+
+#[test]
+fn all_that_there_can_be() {
+    insta::assert_snapshot!("full_80", shown(&full(), 80));
+    insta::assert_snapshot!("full_160", shown(&full(), 160));
+}
+
+#[test]
+fn more_places_than_are_listed() {
+    insta::assert_snapshot!("many_places_80", shown(&many_places(), 80));
+}
+
+#[test]
+fn all_match_and_there_are_enough() {
+    insta::assert_snapshot!("all_match_80", shown(&all_match(1203), 80));
+}
+
+#[test]
+fn too_few_to_say() {
+    insta::assert_snapshot!("too_few_80", shown(&all_match(12), 80));
+}
+
+#[test]
+fn no_pairs_yet() {
+    insta::assert_snapshot!("no_pairs_80", shown(&no_pairs(), 80));
+}
+
+#[test]
+fn the_comparison_has_stopped() {
+    insta::assert_snapshot!("stopped_80", shown(&stopped(), 80));
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    for sample in [full(), many_places(), all_match(1203), stopped()] {
+        let painted = render(&sample.report(), Look { width: 80, colour: true });
+        let mut plain = painted.clone();
+        for code in ["1", "2", "22", "31", "32", "33", "39"] {
+            plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+        }
+        assert!(painted.len() > plain.len());
+        assert_eq!(plain, shown(&sample, 80));
+    }
+}
