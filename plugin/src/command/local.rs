@@ -1,35 +1,24 @@
 //! `kubectl mirror local`: a mirror on one machine, without a cluster.
 
-use std::fs::File;
-use std::io::{self, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
+mod interrupts;
+mod progress;
+mod run;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
-use indicatif::{ProgressBar, ProgressStyle};
-use mirror_core::config::{Rules, safe_methods};
-use mirror_core::outcome::Outcome;
-use mirror_core::stats::names::Metric;
-use tokio::process::Command;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep, timeout};
+use mirror_core::config::safe_methods;
 
-use super::report::{Format, judge, show};
+use self::run::Run;
+use super::report::Format;
 use crate::cli::ExitStatus;
 use crate::envoy::{Endpoint, HeaderMatch, PathMatch};
-use crate::local::{self, Files, Plan, Session, Wish};
+use crate::local::{self, Files, Plan, Wish};
 use crate::module::MODULE;
 use crate::output::message;
-use crate::report::build;
-use crate::report::examples::Examples;
 use crate::report::fail_on::Conditions;
-use crate::report::text::{plural, thousands};
 use crate::rules;
-use crate::source::{Instance, Module, Snapshot, admin};
 
 /// Compare two servers on this machine's traffic, through a local Envoy and without a cluster.
 ///
@@ -120,21 +109,6 @@ pub struct Args {
     command: Vec<String>,
 }
 
-/// The variable in which a command finds the address for clients.
-const URL: &str = "MIRROR_URL";
-/// How many lines of Envoy's log are shown where something is wrong.
-const COMPLAINTS: usize = 5;
-/// How long Envoy may take to load the module.
-const LOADING: Duration = Duration::from_secs(10);
-/// How long the module may take to tick, which it does each second.
-const TICKS: Duration = Duration::from_secs(4);
-/// How often to look in between.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often the progress is brought up to date.
-const PROGRESS: Duration = Duration::from_millis(500);
-/// How long a command may take to end by itself after a Ctrl-C, which it was sent too.
-const FAREWELL: Duration = Duration::from_secs(2);
-
 /// Runs the command.
 ///
 /// # Errors
@@ -160,7 +134,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
 }
 
 fn wish(args: &Args) -> anyhow::Result<Wish> {
-    let rules = args.rules.as_deref().map(rules::read).transpose()?.unwrap_or_else(Rules::default);
+    let rules = args.rules.as_deref().map(rules::read).transpose()?.unwrap_or_default();
     Ok(Wish {
         primary: args.primary.clone(),
         candidate: args.candidate.clone(),
@@ -177,219 +151,68 @@ fn wish(args: &Args) -> anyhow::Result<Wish> {
     })
 }
 
-/// One run, with all that it needs.
-struct Run<'a> {
-    args: &'a Args,
-    plan: &'a Plan,
-    envoy: &'a local::Envoy,
-    files: &'a Files,
-}
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
 
-/// Why a run came to its end.
-enum End {
-    /// The command ended.
-    Command(std::process::ExitStatus),
-    /// The time is over.
-    Time,
-    /// A Ctrl-C or SIGTERM.
-    Interrupt,
-}
+    use super::*;
 
-impl Run<'_> {
-    async fn run(&self) -> anyhow::Result<ExitStatus> {
-        let mut interrupts = Interrupts::new()?;
-        let session = tokio::select! {
-            session = Session::start(self.envoy, self.files, self.workers()) => session?,
-            () = interrupts.next() => bail!("interrupted before Envoy was ready"),
-        };
-        let statistics: admin::Address = session.admin().address().to_string().parse()?;
-        self.load_module(&statistics).await?;
-
-        let end = self.traffic(&session, &statistics, &mut interrupts).await?;
-        let since = envoy(&admin::read(&statistics).await?).clock;
-        let _ = session.admin().stop_listening().await;
-        tokio::select! {
-            settled = local::settle(session.admin(), async || Ok(count(&admin::read(&statistics).await?).0)) => settled?,
-            // Whoever asks twice does not want to wait.
-            () = interrupts.next() => {}
+    fn args(arguments: &[&str]) -> Result<Args, String> {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            args: Args,
         }
-        let (snapshot, compared) = self.final_count(&statistics, since).await?;
-
-        let mut examples = Examples::default();
-        examples.read(BufReader::new(File::open(self.files.log())?)).context("cannot read Envoy's log")?;
-        let mut report = build::report(&snapshot, &examples);
-        for mirror in &mut report.mirrors {
-            mirror.candidate = Some(self.plan.candidate.to_string());
-        }
-        show(&report, self.args.output)?;
-        let status = judge(&report, &self.args.fail_on);
-        if !compared {
-            bail!("not everything was compared: the module does not run in Envoy {}", self.envoy.version);
-        }
-        match end {
-            End::Command(status) if !status.success() => bail!("the command failed: {status}"),
-            End::Command(_) | End::Time | End::Interrupt => Ok(status),
-        }
+        let program = ["local", "--primary", "http://a", "--candidate", "http://b"].iter().chain(arguments);
+        Program::try_parse_from(program).map(|program| program.args).map_err(|error| error.to_string())
     }
 
-    /// Waits until Envoy has the module; warns at once where it refuses it, as the traffic to come will not be compared.
-    async fn load_module(&self, statistics: &admin::Address) -> anyhow::Result<()> {
-        let deadline = Instant::now() + LOADING;
-        while Instant::now() < deadline {
-            let delivery = envoy(&admin::read(statistics).await?).delivery.unwrap_or_default();
-            if delivery.accepted > 0 {
-                return Ok(());
-            }
-            if delivery.rejected > 0 || delivery.failed > 0 {
-                break;
-            }
-            sleep(LOOK).await;
-        }
-        message(format_args!(
-            "warning: Envoy {} refused the module, so nothing will be compared:{}",
-            self.envoy.version,
-            self.complaints()
-        ));
-        Ok(())
+    #[test]
+    fn options_become_a_mirror() {
+        let args = args(&[
+            "--percent",
+            "0.5",
+            "--methods",
+            "get,POST",
+            "--header",
+            "x-a=b*",
+            "--path",
+            "/v1/*",
+            "--sticky",
+            "X-User",
+            "--for",
+            "5m",
+            "--send-host",
+            "shop.test",
+            "--",
+            "curl",
+            "-s",
+        ]);
+        let args = args.expect("good arguments");
+        assert_eq!(
+            (args.time, args.command.as_slice()),
+            (Some(Duration::from_secs(300)), &["curl", "-s"].map(String::from)[..])
+        );
+        let plan = Plan::new(wish(&args).expect("good arguments")).expect("a plan");
+        let selection = &plan.spec.selection;
+        assert_eq!((selection.millionths, selection.sticky.as_deref()), (5000, Some("x-user")));
+        assert_eq!((selection.headers.len(), selection.paths.len()), (1, 1));
+        assert_eq!(plan.spec.mirror.methods, ["GET", "POST"]);
+        assert_eq!(plan.primary_host, "shop.test");
     }
 
-    /// Reads the statistics once every worker's module has ticked after the second `since` of Envoy's clock: then all that
-    /// ended before is counted. `false` where a module does not tick any more.
-    async fn final_count(&self, statistics: &admin::Address, since: u64) -> anyhow::Result<(Snapshot, bool)> {
-        let deadline = Instant::now() + TICKS;
-        loop {
-            let snapshot = admin::read(statistics).await?;
-            let instance = envoy(&snapshot);
-            let ticked = instance.ticks.iter().filter(|tick| **tick > since).count();
-            let all = ticked >= usize::try_from(instance.workers).unwrap_or(usize::MAX);
-            if all || instance.module() == Module::Rejected || Instant::now() >= deadline {
-                return Ok((snapshot, all));
-            }
-            sleep(LOOK).await;
-        }
-    }
-
-    fn workers(&self) -> usize {
-        let processors = || thread::available_parallelism().map_or(1, |n| n.get().min(4));
-        self.args.workers.map_or_else(processors, usize::from)
-    }
-
-    /// Lets traffic pass until the command, the time or the user ends it.
-    async fn traffic(
-        &self,
-        session: &Session,
-        statistics: &admin::Address,
-        interrupts: &mut Interrupts,
-    ) -> anyhow::Result<End> {
-        let url = format!("http://{}", reachable(session.listen()));
-        let mut child = self.command(&url)?;
-        let secondary = self.plan.secondary.as_ref().map_or_else(String::new, |server| format!(", secondary {server}"));
-        message(format_args!(
-            "Listening on {url}  (primary {} → candidate {}{secondary})",
-            self.plan.primary, self.plan.candidate
-        ));
-        let command = async {
-            match &mut child {
-                Some(child) => child.wait().await.context("cannot wait for the command"),
-                None => std::future::pending().await,
-            }
-        };
-        let time = async {
-            match self.args.time {
-                Some(time) => sleep(time).await,
-                None => std::future::pending().await,
-            }
-        };
-        let end = tokio::select! {
-            status = command => End::Command(status?),
-            () = time => End::Time,
-            () = interrupts.next() => End::Interrupt,
-            how = session.ended() => return Err(anyhow!("Envoy ended by itself ({how}){}", self.complaints())),
-            () = progress(statistics) => unreachable!("progress is shown until something else happens"),
-        };
-        if let (End::Interrupt, Some(child)) = (&end, &mut child) {
-            let _ = timeout(FAREWELL, child.wait()).await;
-        }
-        Ok(end)
-    }
-
-    fn command(&self, url: &str) -> anyhow::Result<Option<tokio::process::Child>> {
-        let Some((program, arguments)) = self.args.command.split_first() else { return Ok(None) };
-        // Stdout is for the report alone.
-        let stderr = io::stderr().as_fd().try_clone_to_owned()?;
-        let child = Command::new(program)
-            .args(arguments)
-            .env(URL, url)
-            .stdout(Stdio::from(stderr))
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot run the command `{program}`"))?;
-        Ok(Some(child))
-    }
-
-    fn complaints(&self) -> String {
-        self.files.complaints(COMPLAINTS).iter().map(|line| format!("\n  {line}")).collect()
-    }
-}
-
-/// The address by which this machine's programs reach `listen`, which may stand for all addresses.
-fn reachable(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        ip if !ip.is_unspecified() => ip,
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    SocketAddr::new(ip, listen.port())
-}
-
-/// What is known of the one Envoy that was asked.
-fn envoy(snapshot: &Snapshot) -> Instance {
-    snapshot.instances.first().cloned().unwrap_or_default()
-}
-
-/// How many pairs are counted, and how many of them diverged.
-fn count(snapshot: &Snapshot) -> (u64, u64) {
-    snapshot.counters.iter().fold((0, 0), |(pairs, diverged), (metric, n)| match metric {
-        Metric::Pairs { outcome: Outcome::Diverged, .. } => (pairs + n, diverged + n),
-        Metric::Pairs { .. } => (pairs + n, diverged),
-        _ => (pairs, diverged),
-    })
-}
-
-/// Shows on a terminal how far the run is; never ends.
-async fn progress(statistics: &admin::Address) {
-    let style =
-        ProgressStyle::with_template("{spinner} {msg}  {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let bar = ProgressBar::new_spinner().with_style(style).with_finish(indicatif::ProgressFinish::AndClear);
-    if bar.is_hidden() {
-        return std::future::pending().await;
-    }
-    bar.enable_steady_tick(PROGRESS / 4);
-    loop {
-        // An Envoy that does not answer is noticed elsewhere.
-        if let Ok(snapshot) = admin::read(statistics).await {
-            let (pairs, diverged) = count(&snapshot);
-            bar.set_message(format!("{}, {} diverged", plural(pairs, "pair"), thousands(diverged)));
-        }
-        sleep(PROGRESS).await;
-    }
-}
-
-/// Ctrl-C and SIGTERM.
-struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Interrupts {
-    fn new() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+    #[test]
+    fn mistakes_are_refused() {
+        for (arguments, said) in [
+            (&["--percent", "0"][..], "more than 0"),
+            (&["--for", "5"], "--for"),
+            (&["--workers", "0"], "--workers"),
+            (&["--secondary", "b"], "expected a URL"),
+            (&["--listen", "8080"], "--listen"),
+            (&["curl"], "unexpected argument"),
+        ] {
+            let error = args(arguments).expect_err(said);
+            assert!(error.contains(said), "{arguments:?}: {error}");
         }
     }
 }
