@@ -14,10 +14,21 @@ pub fn says(lexeme: &[u8], plain: &[u8]) -> bool {
 /// UTF-8 would give it.
 pub fn unescape(lexeme: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(lexeme.len());
-    for unit in Units::of(lexeme) {
-        match u8::try_from(unit) {
-            Ok(byte) => bytes.push(byte),
-            Err(_) => bytes.extend([0xed, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]),
+    let mut units = Units::of(lexeme);
+    while !units.rest.is_empty() || units.pending != 0 {
+        // Most of a string is plain even where it has escapes.
+        if units.pending == 0 {
+            let plain = memchr::memchr(b'\\', units.rest).unwrap_or(units.rest.len());
+            let (plain, rest) = units.rest.split_at_checked(plain).unwrap_or((units.rest, &[]));
+            bytes.extend_from_slice(plain);
+            units.rest = rest;
+        }
+        match units.next().map(|unit| (unit, u8::try_from(unit))) {
+            Some((_, Ok(byte))) => bytes.push(byte),
+            Some((unit, Err(_))) => {
+                bytes.extend([0xed, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]);
+            }
+            None => {}
         }
     }
     bytes

@@ -140,12 +140,12 @@ impl<'t, 'r> Walk<'t, 'r> {
         agree
     }
 
-    /// Compares two values that were checked already, wherever they stand.
+    /// Compares two values that were checked already, wherever they stand. What it took to find them was spent for this
+    /// as well.
     pub fn spans(&mut self, spans: Spans, path: &Path<'_>) -> Result<(), Fault> {
         if self.same_bytes(spans) {
             return Ok(());
         }
-        self.spend_spans(spans)?;
         self.value(&mut Pair::new(self.primary, self.shadow, spans), path)
     }
 
