@@ -2,7 +2,13 @@
 
 /// Whether two string lexemes (with their quotes) say the same.
 pub fn equal(one: &[u8], other: &[u8]) -> bool {
-    one == other || ((has_escapes(one) || has_escapes(other)) && Units::of(one).eq(Units::of(other)))
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b && **a != b'\\').count();
+    match (one.get(same..), other.get(same..)) {
+        (Some(one), Some(other)) if one.starts_with(b"\\") || other.starts_with(b"\\") => {
+            Units::new(one).eq(Units::new(other))
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// Whether a string lexeme says `plain`.
@@ -44,7 +50,8 @@ pub fn inside(lexeme: &[u8]) -> &[u8] {
 
 /// Whether a string lexeme holds escapes.
 pub fn has_escapes(lexeme: &[u8]) -> bool {
-    memchr::memchr(b'\\', lexeme).is_some()
+    // Most are short, for which a call costs more than the search.
+    if lexeme.len() < 32 { lexeme.contains(&b'\\') } else { memchr::memchr(b'\\', lexeme).is_some() }
 }
 
 /// What a string lexeme says, unit by unit: bytes, and lone surrogates (0xD800 and above), which have no bytes.
@@ -56,7 +63,11 @@ struct Units<'t> {
 
 impl<'t> Units<'t> {
     fn of(lexeme: &'t [u8]) -> Self {
-        Self { rest: inside(lexeme), pending: 0 }
+        Self::new(inside(lexeme))
+    }
+
+    fn new(rest: &'t [u8]) -> Self {
+        Self { rest, pending: 0 }
     }
 
     fn character(&mut self, code: u32) -> u32 {
