@@ -73,3 +73,49 @@ impl Sink {
         (self.found, self.dropped)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divergence(place: &str) -> Divergence {
+        Divergence { place: Place::from(place.to_owned()), kind: Kind::Value, primary: None, shadow: None }
+    }
+
+    #[test]
+    fn a_place_and_kind_is_kept_once() {
+        let mut sink = Sink::default();
+        for kind in [Kind::Value, Kind::Type, Kind::Value] {
+            sink.add(Place::body(), kind, None, None);
+        }
+        sink.add_once(1, || divergence("/a"));
+        sink.add_once(1, || panic!("made twice"));
+        sink.add_once(2, || divergence("body"));
+        assert_eq!(sink.into_parts().0.len(), 3);
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let mut sink = Sink::default();
+        for number in 0..Sink::MOST as u64 + 2 {
+            sink.add_once(number, || divergence(&format!("/{number}")));
+        }
+        sink.add(Place::body(), Kind::Value, None, None);
+        let (found, dropped) = sink.into_parts();
+        assert_eq!((found.len(), dropped), (Sink::MOST, 3));
+    }
+
+    #[test]
+    fn what_was_taken_back_can_be_added_again() {
+        let mut sink = Sink::default();
+        sink.add_once(1, || divergence("/a"));
+        let mark = sink.mark();
+        sink.add_once(2, || divergence("/b"));
+        assert!(!sink.is_unchanged_since(mark));
+        sink.rewind(mark);
+        assert!(sink.is_unchanged_since(mark));
+        sink.add_once(2, || divergence("/c"));
+        let places: Vec<String> = sink.into_parts().0.iter().map(|found| found.place.to_string()).collect();
+        assert_eq!(places, ["/a", "/c"]);
+    }
+}

@@ -130,25 +130,20 @@ impl<'t> Walk<'t, '_> {
         pair.jump(end, shadow_end);
 
         let mut tail = 0_usize;
+        let last = index.wrapping_add(ours.len()).wrapping_sub(1);
         for (primary, shadow) in ours.iter().rev().copied().zip(theirs.iter().rev().copied()) {
-            if !self.alike(Spans { primary, shadow }, path)? {
+            if !self.alike(Spans { primary, shadow }, &path.then(Step::Index(last.wrapping_sub(tail))))? {
                 break;
             }
             tail = tail.wrapping_add(1);
         }
         let (ours, our_tail) = split_tail(&ours, tail);
         let (theirs, their_tail) = split_tail(&theirs, tail);
-        let mut place = index;
         if let Some(first) = differing.first.filter(|_| tail > 0) {
             self.rewind(first.mark);
-            for (primary, shadow) in ours.iter().copied().zip(theirs.iter().copied()) {
-                self.spans(Spans { primary, shadow }, &path.then(Step::Index(place)))?;
-                place = place.wrapping_add(1);
-            }
-            for (primary, shadow) in our_tail.iter().copied().zip(their_tail.iter().copied()) {
-                // Alike to rules; numbers with a tolerance have not been compared yet.
-                self.spans(Spans { primary, shadow }, &path.then(Step::Index(place)))?;
-            }
+            self.pairwise(ours, theirs, path, index)?;
+            // Alike to rules; numbers with a tolerance have not been compared yet.
+            self.pairwise(our_tail, their_tail, path, index.wrapping_add(ours.len()))?;
         }
         let both = ours.len().min(theirs.len());
         for (place, element) in ours.iter().enumerate().skip(both) {
@@ -162,13 +157,21 @@ impl<'t> Walk<'t, '_> {
         Ok(())
     }
 
-    /// Whether two elements of the arrays at `path` are equal, numbers with a tolerance left out.
+    /// Compares elements one by one; `index` is the first one's.
+    fn pairwise(&mut self, ours: &[Span], theirs: &[Span], path: &Path<'_>, index: usize) -> Result<(), Fault> {
+        for ((primary, shadow), index) in ours.iter().copied().zip(theirs.iter().copied()).zip(index..) {
+            self.spans(Spans { primary, shadow }, &path.then(Step::Index(index)))?;
+        }
+        Ok(())
+    }
+
+    /// Whether two values are equal, numbers with a tolerance left out.
     fn alike(&mut self, spans: Spans, path: &Path<'_>) -> Result<bool, Fault> {
         if self.same_bytes(spans) {
             return Ok(true);
         }
         self.spend_spans(spans)?;
-        let scope = self.rules.at(&path.then(Step::Index(0)));
+        let scope = self.rules.at(path);
         let digest = self.digest(self.primary, spans.primary.start, &scope, false)?.0;
         Ok(digest == self.digest(self.shadow, spans.shadow.start, &scope, false)?.0)
     }

@@ -48,11 +48,11 @@ impl<'t> Walk<'t, '_> {
         let mut at = begin;
         let mut sum = 0_u64;
         while lex::byte(text, at) != b'}' {
-            let key = Span { start: at, end: lex::string(text, at)?.0 }.of(text);
-            let hash = hash::string(key);
+            let key = Span { start: at, end: lex::string(text, at)?.0 };
+            let hash = hash::string(key.of(text));
             self.key_hashes.push(hash);
-            let below = self.rules.step(scope, Step::Key(key));
-            let (digest, end) = self.digest(text, lex::key(text, at)?, &below, exact)?;
+            let below = self.rules.step(scope, Step::Key(key.of(text)));
+            let (digest, end) = self.digest(text, lex::colon(text, key.end)?, &below, exact)?;
             if !below.ignored {
                 sum = sum.wrapping_add(mix(hash, digest));
             }

@@ -104,6 +104,19 @@ impl<'t> Pair<'t> {
         Ok(self.both_end(end, shadow_end))
     }
 
+    /// Passes an object or array in both if it is small and the same on both sides. Reading one text with no thought of the
+    /// other is twice as fast; where a difference comes after all, no more than what is small was read in vain.
+    #[inline]
+    pub fn small_and_same(&mut self, depth: usize) -> bool {
+        const SMALL: usize = 1024;
+        let end = self.same.min(self.at.saturating_add(SMALL));
+        let passed = self.primary.get(..end).and_then(|text| lex::value(text, self.at, depth).ok());
+        if let Some(end) = passed {
+            self.both_to(end);
+        }
+        passed.is_some()
+    }
+
     /// Passes any value in both.
     pub fn value(&mut self, depth: usize) -> Result<Spans, Fault> {
         let end = lex::value(self.primary, self.at, depth)?;

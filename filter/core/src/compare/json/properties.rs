@@ -43,6 +43,8 @@ fn document() -> impl Strategy<Value = Value> {
         (-3..4_i64).prop_map(Value::from),
         (any::<i64>(), 0..3_u32).prop_map(|(number, shift)| Value::from(number >> (shift * 20))),
         select(vec!["", "a", "b", "é/\"\n", "😀 and more text behind it", "1"]).prop_map(Value::from),
+        // Longer than what is passed as small.
+        Just(Value::from("long ".repeat(300))),
     ];
     scalar.prop_recursive(4, 40, 6, |inner| {
         let key = select(vec!["a", "b", "c", "d", "é\"", "/~", "*", "a long key with many letters"]);
@@ -325,13 +327,22 @@ proptest! {
     }
 
     #[test]
-    fn damaged_documents_are_told_from_sound_ones(one in document(), seed: u64, at: usize, byte: u8, cut: bool) {
-        let sound = written(&one, FREE, seed);
-        let mut damaged = written(&one, if cut { FREE } else { PLAIN }, seed);
-        let at = at % damaged.len();
-        if cut { damaged.truncate(at) } else { damaged[at] = byte }
-        check_bytes(&sound, &damaged)?;
-        check_bytes(&damaged, &sound)?;
+    fn damaged_documents_are_told_from_sound_ones(one in document(), seed: u64, at: usize, byte: u8, damage in 0..4) {
+        let (sound, plain) = (written(&one, FREE, seed), written(&one, PLAIN, seed));
+        for form in [&sound, &plain] {
+            let mut damaged = form.clone();
+            let at = at % damaged.len();
+            match damage {
+                0 => damaged.truncate(at),
+                1 => damaged[at] = byte,
+                2 => damaged.insert(at, byte),
+                _ => drop(damaged.remove(at)),
+            }
+            for other in [&sound, &plain] {
+                check_bytes(other, &damaged)?;
+                check_bytes(&damaged, other)?;
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,13 @@
 
 /// Whether two string lexemes (with their quotes) say the same.
 pub fn equal(one: &[u8], other: &[u8]) -> bool {
-    one == other || ((has_escapes(one) || has_escapes(other)) && Units::of(one).eq(Units::of(other)))
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b && **a != b'\\').count();
+    match (one.get(same..), other.get(same..)) {
+        (Some(one), Some(other)) if one.starts_with(b"\\") || other.starts_with(b"\\") => {
+            Units::new(one).eq(Units::new(other))
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// Whether a string lexeme says `plain`.
@@ -14,10 +20,21 @@ pub fn says(lexeme: &[u8], plain: &[u8]) -> bool {
 /// UTF-8 would give it.
 pub fn unescape(lexeme: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(lexeme.len());
-    for unit in Units::of(lexeme) {
-        match u8::try_from(unit) {
-            Ok(byte) => bytes.push(byte),
-            Err(_) => bytes.extend([0xed, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]),
+    let mut units = Units::of(lexeme);
+    while !units.rest.is_empty() || units.pending != 0 {
+        // Most of a string is plain even where it has escapes.
+        if units.pending == 0 {
+            let plain = memchr::memchr(b'\\', units.rest).unwrap_or(units.rest.len());
+            let (plain, rest) = units.rest.split_at_checked(plain).unwrap_or((units.rest, &[]));
+            bytes.extend_from_slice(plain);
+            units.rest = rest;
+        }
+        match units.next().map(|unit| (unit, u8::try_from(unit))) {
+            Some((_, Ok(byte))) => bytes.push(byte),
+            Some((unit, Err(_))) => {
+                bytes.extend([0xed, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]);
+            }
+            None => {}
         }
     }
     bytes
@@ -33,7 +50,8 @@ pub fn inside(lexeme: &[u8]) -> &[u8] {
 
 /// Whether a string lexeme holds escapes.
 pub fn has_escapes(lexeme: &[u8]) -> bool {
-    memchr::memchr(b'\\', lexeme).is_some()
+    // Most are short, for which a call costs more than the search.
+    if lexeme.len() < 32 { lexeme.contains(&b'\\') } else { memchr::memchr(b'\\', lexeme).is_some() }
 }
 
 /// What a string lexeme says, unit by unit: bytes, and lone surrogates (0xD800 and above), which have no bytes.
@@ -45,7 +63,11 @@ struct Units<'t> {
 
 impl<'t> Units<'t> {
     fn of(lexeme: &'t [u8]) -> Self {
-        Self { rest: inside(lexeme), pending: 0 }
+        Self::new(inside(lexeme))
+    }
+
+    fn new(rest: &'t [u8]) -> Self {
+        Self { rest, pending: 0 }
     }
 
     fn character(&mut self, code: u32) -> u32 {

@@ -372,3 +372,49 @@ fn bytes_that_are_no_utf8_are_compared_and_shown() {
         Ok(vec!["/\u{fffd} value \"\u{fffd}\" → \"\u{fffd}\"".to_owned()])
     );
 }
+
+#[test]
+fn work_is_bounded() {
+    // Each level is compared twice, in step and by key, since its keys are repeated.
+    let nested = |inner: &str| format!("{}{inner}{}", "{\"a\":0,\"a\":".repeat(100), "}".repeat(100));
+    assert_eq!(compared("{}", &nested("1"), &nested("2")), Err(NotCompared::TooComplex));
+    // Each level is read again once, which is little where the nesting is that of real documents.
+    let turned = |levels: usize, inner: &str, back: bool| {
+        let (open, close) = if back { ("{\"b\":0,\"a\":", "}") } else { ("{\"a\":", ",\"b\":0}") };
+        format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+    };
+    let found = compared("{}", &turned(30, "1", false), &turned(30, "2", true));
+    assert_eq!(found, Ok(vec![format!("{} value 1 → 2", "/a".repeat(30))]));
+}
+
+#[test]
+fn the_deepest_documents_need_little_stack() {
+    const STACK: usize = 1024 * 1024;
+    let rules = r#"{"unordered":[{"path":"body"}],"ignore":["/*/x"]}"#;
+    let wrapped = |(open, close): (&str, &str), inner: &str| {
+        format!("[{}{inner}{},0]", open.repeat(MAX_DEPTH - 1), close.repeat(MAX_DEPTH - 1))
+    };
+    for (ours, theirs) in [
+        (("[", "]"), ("[ ", "]")),
+        (("[0,", "]"), ("[0, 1,", "]")),
+        (("{\"a\":", "}"), ("{ \"a\":", "}")),
+        (("{\"a\":", ",\"b\":1}"), ("{\"b\":2,\"a\":", "}")),
+    ] {
+        let (primary, shadow) = (wrapped(ours, "1"), wrapped(theirs, "2"));
+        let run = move || compared("{}", &primary, &shadow).map(|_| compared(rules, &primary, &shadow)).is_ok();
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn(run).expect("a thread");
+        assert!(thread.join().expect("no overflow"), "{ours:?}");
+    }
+}
+
+#[test]
+fn long_keys_are_cut_in_places() {
+    let object = |value: u32| format!("{{\"{}\":{value}}}", "ä".repeat(1000));
+    assert_eq!(compared("{}", &object(1), &object(2)), Ok(vec![format!("/{}… value 1 → 2", "ä".repeat(64))]));
+}
+
+#[test]
+fn a_place_is_found_once_however_often_it_differs() {
+    let list = |value: u32| format!("[{}0]", format!("{{\"t\":{value}}},").repeat(1000));
+    assert_eq!(compared("{}", &list(1), &list(2)), Ok(vec!["/*/t value 1 → 2".to_owned()]));
+}

@@ -10,15 +10,17 @@ use super::string;
 use super::walk::Walk;
 use crate::divergence::Kind;
 
-/// An element that has no partner yet.
+/// An element that is not where the other side has the same.
 #[derive(Clone, Copy)]
 struct Element {
     /// Equal for elements that belong together.
     identity: u64,
-    index: usize,
-    span: Span,
     /// Whether it has the key that the rule names.
     keyed: bool,
+    index: usize,
+    span: Span,
+    /// The other side's element that belongs to it, by place among those that moved.
+    partner: Option<usize>,
 }
 
 impl<'t> Walk<'t, '_> {
@@ -45,34 +47,26 @@ impl<'t> Walk<'t, '_> {
             _ => true,
         };
         let moved: Vec<usize> = (0..ours.len().max(theirs.len())).filter(moved).collect();
-        let ours = self.identify(self.primary, &ours, &moved, scope, key)?;
-        let theirs = self.identify(self.shadow, &theirs, &moved, scope, key)?;
+        let mut ours = self.identify(self.primary, &ours, &moved, scope, key)?;
+        let mut theirs = self.identify(self.shadow, &theirs, &moved, scope, key)?;
+        pair_equal(&mut ours, &mut theirs);
+        pair_changed(&mut ours, &mut theirs);
 
-        let (mut pairs, mut ours, mut theirs) = partners(ours, theirs);
-        // Without keys what is left over is taken for changed elements, in order.
-        let (our_rest, their_rest) = (take_unkeyed(&mut ours), take_unkeyed(&mut theirs));
-        let both = our_rest.len().min(their_rest.len());
-        pairs.extend(our_rest.iter().copied().zip(their_rest.iter().copied()));
-        ours.extend(our_rest.into_iter().skip(both));
-        theirs.extend(their_rest.into_iter().skip(both));
-
-        pairs.sort_unstable_by_key(|(one, _)| one.index);
-        for (one, other) in pairs {
-            let spans = Spans { primary: one.span, shadow: other.span };
-            self.spans(spans, &path.then(Step::Index(one.index)))?;
-        }
-        for element in ours {
+        for element in &ours {
             let below = path.then(Step::Index(element.index));
-            self.report(&below, Kind::Missing, Some(element.span.of(self.primary)), None);
+            match element.partner.and_then(|place| theirs.get(place)) {
+                Some(partner) => self.spans(Spans { primary: element.span, shadow: partner.span }, &below)?,
+                None => self.report(&below, Kind::Missing, Some(element.span.of(self.primary)), None),
+            }
         }
-        for element in theirs {
+        for element in theirs.iter().filter(|element| element.partner.is_none()) {
             let below = path.then(Step::Index(element.index));
             self.report(&below, Kind::Added, None, Some(element.span.of(self.shadow)));
         }
         Ok(())
     }
 
-    /// The elements at `places`, with what identifies them, sorted by that.
+    /// The elements at `places` of `list`, with what identifies them.
     fn identify(
         &mut self,
         text: &'t [u8],
@@ -90,36 +84,44 @@ impl<'t> Walk<'t, '_> {
                 Some(at) => self.digest(text, at, &Scope::default(), true)?.0,
                 None => self.digest(text, span.start, &self.rules.step(scope, Step::Index(index)), false)?.0,
             };
-            elements.push(Element { identity: mix(digest, u64::from(keyed)), index, span, keyed });
+            elements.push(Element { identity: mix(digest, u64::from(keyed)), keyed, index, span, partner: None });
         }
-        elements.sort_unstable_by_key(|element| (element.identity, element.index));
         Ok(elements)
     }
 }
 
-/// Pairs elements of equal identity; both lists are sorted by it. What is left over follows, sorted by index.
-fn partners(ours: Vec<Element>, theirs: Vec<Element>) -> (Vec<(Element, Element)>, Vec<Element>, Vec<Element>) {
-    let (mut pairs, mut our_rest, mut their_rest) = (Vec::new(), Vec::new(), Vec::new());
-    let mut theirs = theirs.into_iter().peekable();
-    for one in ours {
-        while let Some(other) = theirs.next_if(|other| other.identity < one.identity) {
-            their_rest.push(other);
-        }
-        match theirs.next_if(|other| other.identity == one.identity) {
-            Some(other) => pairs.push((one, other)),
-            None => our_rest.push(one),
+/// Pairs elements of equal identity, in order.
+fn pair_equal(ours: &mut [Element], theirs: &mut [Element]) {
+    let by_identity = |list: &[Element]| {
+        let mut order: Vec<(u64, usize)> = list.iter().map(|element| element.identity).zip(0..).collect();
+        order.sort_unstable();
+        order
+    };
+    let mut candidates = by_identity(theirs).into_iter().peekable();
+    for (identity, place) in by_identity(ours) {
+        while candidates.next_if(|(other, _)| *other < identity).is_some() {}
+        if let Some((_, other_place)) = candidates.next_if(|(other, _)| *other == identity) {
+            join(ours, place, theirs, other_place);
         }
     }
-    their_rest.extend(theirs);
-    our_rest.sort_unstable_by_key(|element| element.index);
-    their_rest.sort_unstable_by_key(|element| element.index);
-    (pairs, our_rest, their_rest)
 }
 
-fn take_unkeyed(list: &mut Vec<Element>) -> Vec<Element> {
-    let unkeyed = list.iter().copied().filter(|element| !element.keyed).collect();
-    list.retain(|element| element.keyed);
-    unkeyed
+/// Takes what is left over without a key for changed elements, and pairs it in order.
+fn pair_changed(ours: &mut [Element], theirs: &mut [Element]) {
+    let left = |list: &[Element]| -> Vec<usize> {
+        let is_left = |element: &Element| element.partner.is_none() && !element.keyed;
+        list.iter().enumerate().filter(|(_, element)| is_left(element)).map(|(place, _)| place).collect()
+    };
+    for (place, other_place) in left(ours).into_iter().zip(left(theirs)) {
+        join(ours, place, theirs, other_place);
+    }
+}
+
+fn join(ours: &mut [Element], place: usize, theirs: &mut [Element], other_place: usize) {
+    if let (Some(one), Some(other)) = (ours.get_mut(place), theirs.get_mut(other_place)) {
+        one.partner = Some(other_place);
+        other.partner = Some(place);
+    }
 }
 
 /// Where the value begins to which `way` leads from the value at `at`; `None` where there is none.
