@@ -94,6 +94,10 @@ fn same_in_step(rules: &NameRules, is_head: bool, primary: &HeaderBlock, shadow:
         match (our, their) {
             (None, None) => return true,
             (Some(one), Some(other)) if one == other => (our, their) = (ours.next(), theirs.next()),
+            (Some((name, _)), Some((other, _))) if name == other && !counts(name) => {
+                (our, their) = (ours.next(), theirs.next());
+            }
+            // A field that only one side has at this point.
             (Some((name, _)), _) if !counts(name) => our = ours.next(),
             (_, Some((name, _))) if !counts(name) => their = theirs.next(),
             _ => return false,
