@@ -1,10 +1,6 @@
 //! Hashes of values: equal values share one, whatever their form. Hashes only tell what may be equal; whoever needs
 //! certainty compares.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::FixedState;
-
 use super::lex::Type;
 use super::{number, string as strings};
 
@@ -37,7 +33,7 @@ pub fn scalar(lexeme: &[u8]) -> Option<u64> {
 }
 
 fn bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = FixedState::with_seed(0).build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
+    let (words, rest) = bytes.as_chunks::<8>();
+    let sum = words.iter().fold(bytes.len() as u64, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+    mix(sum, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)))
 }
