@@ -4,8 +4,9 @@
 use super::lex::Type;
 use super::{number, string as strings};
 
-/// Mixes a further part into a hash; the order of parts matters.
-#[inline]
+/// Mixes a further part into a hash; the order of parts matters. Not inlined: it is called in many places, none of them
+/// hot, and the module's size counts.
+#[inline(never)]
 pub fn mix(sum: u64, part: u64) -> u64 {
     // The finalizer of SplitMix64, fed with both: sums of such hashes are compared, so every bit has to count.
     let mut hash = (sum.rotate_left(23) ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
