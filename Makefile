@@ -87,6 +87,21 @@ test-all-envoys: setup $(foreach v,$(ENVOYS_ALL),$(call envoy,$(v))) ## End to e
 	@MIRROR_TEST_ENVOYS=$(call colon_list,$(foreach v,$(ENVOYS_ALL),$(call envoy,$(v)))) \
 	    $(CARGO) test --locked -p mirror-tests
 
+.PHONY: bench
+bench: setup ## The costs inside Envoy and the engine's speed, measured side by side
+	@$(CARGO) bench --locked -p mirror-core --bench engine
+	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_NEWEST)) $(CARGO) bench --locked -p mirror-tests --bench envoy
+
+FUZZ_SECONDS := 600
+FUZZ_TARGETS := answers config headers json names observer
+
+.PHONY: fuzz
+fuzz: ## Fuzz all that reads bytes from the wire, FUZZ_SECONDS each (needs cargo-fuzz and a nightly toolchain)
+	@command -v cargo-fuzz >/dev/null || { echo "error: cargo install cargo-fuzz; rustup toolchain install nightly" >&2; exit 1; }
+	@for target in $(FUZZ_TARGETS); do \
+	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10; \
+	done
+
 .PHONY: lint
 lint: toolchain ## Formatting, clippy, documentation
 	@$(CARGO) fmt --all --check
