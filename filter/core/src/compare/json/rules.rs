@@ -126,16 +126,13 @@ impl BodyRules {
     }
 
     /// What holds at `path`.
-    pub fn at(&self, path: &Path<'_>) -> Scope {
-        if self.nodes.is_empty() {
-            return Scope::default();
-        }
-        let mut scope = Scope::default();
-        self.enter(&mut scope, 0);
-        for step in path.steps() {
-            scope = self.step(&scope, step);
-        }
-        scope
+    pub fn at<'s>(&self, path: &'s Path<'_>) -> &'s Scope {
+        let root = || {
+            let mut scope = Scope::default();
+            self.enter(&mut scope, 0);
+            scope
+        };
+        path.scope(&root, &|scope, step| self.step(scope, step))
     }
 
     /// What holds one step further.
