@@ -33,8 +33,8 @@ impl<'t> Walk<'t, '_> {
         if self.rules.has_unordered() {
             let scope = self.rules.at(path);
             let rules = self.rules;
-            if let Some(key) = rules.unordered(&scope) {
-                return self.unordered(pair, path, &scope, key);
+            if let Some(key) = rules.unordered(scope) {
+                return self.unordered(pair, path, scope, key);
             }
         }
         let (begun, mark) = (*pair, self.mark());
@@ -95,9 +95,10 @@ impl<'t> Walk<'t, '_> {
             let spans = Spans { primary, shadow };
             if !self.same_bytes(spans) {
                 self.spend_spans(spans)?;
-                let scope = self.rules.at(&path.then(Step::Index(index)));
-                sum = sum.wrapping_add(self.digest(self.primary, primary.start, &scope, true)?.0);
-                sum = sum.wrapping_sub(self.digest(self.shadow, shadow.start, &scope, true)?.0);
+                let below = path.then(Step::Index(index));
+                let scope = self.rules.at(&below);
+                sum = sum.wrapping_add(self.digest(self.primary, primary.start, scope, true)?.0);
+                sum = sum.wrapping_sub(self.digest(self.shadow, shadow.start, scope, true)?.0);
             }
         }
         if sum == 0 {
@@ -172,8 +173,8 @@ impl<'t> Walk<'t, '_> {
         }
         self.spend_spans(spans)?;
         let scope = self.rules.at(path);
-        let digest = self.digest(self.primary, spans.primary.start, &scope, false)?.0;
-        Ok(digest == self.digest(self.shadow, spans.shadow.start, &scope, false)?.0)
+        let digest = self.digest(self.primary, spans.primary.start, scope, false)?.0;
+        Ok(digest == self.digest(self.shadow, spans.shadow.start, scope, false)?.0)
     }
 }
 

@@ -1,16 +1,18 @@
 //! JSON bodies, compared by value in one pass over both texts, without building trees.
 //!
 //! ```text
-//! walk ─┬→ object → members      in step while the keys come in the same order, by key from there on
-//!       ├→ array → unordered     element by element; by likeness where a rule says that order does not matter
-//!       ├→ string, number        by value where the bytes differ
-//!       └→ report → Sink         here, and only here, rules are asked and pointers built
-//! pair → lex                     the position in both texts; where they run through the same bytes one is read
+//! walk ─┬→ object → members    in step while the keys come in the same order, by key from there on
+//!       ├→ array ─┬→ digest    element by element; a second look where elements moved
+//!       │         └→ unordered by likeness where a rule says that order does not matter
+//!       ├→ string, number      by value where the bytes differ
+//!       └→ report → Sink       pointers are built here, for what is new
+//! pair → lex                   the position in both texts; where they run through the same bytes one is read
+//! path → rules                 asked where something differs, so that they cost nothing where nothing does
 //! ```
 //!
-//! Every byte of both texts is checked against the grammar once, also in parts that rules ignore. Parts that are read
-//! again (members in another order, arrays whose elements moved) are counted as work, which is bounded; nesting is
-//! bounded by [`MAX_DEPTH`], and with it the recursion that follows it.
+//! Every byte of both texts is checked against the grammar, also in parts that rules ignore. Parts that are read again
+//! (members in another order, arrays whose elements moved) are counted as work, which is bounded; nesting is bounded by
+//! [`MAX_DEPTH`], and with it the recursion that follows it.
 
 mod array;
 mod digest;

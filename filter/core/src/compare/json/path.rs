@@ -1,7 +1,8 @@
 //! The way from the document's root to a value: a list on the stack that costs nothing until something is reported.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
+use super::rules::Scope;
 use super::{hash, string};
 use crate::place::{self, Place};
 
@@ -23,18 +24,25 @@ pub struct Path<'p> {
     depth: usize,
     /// Once it is known.
     fingerprint: Cell<Option<u64>>,
+    /// Once it is known.
+    scope: OnceCell<Scope>,
 }
 
 impl<'p> Path<'p> {
     /// The way to the document's root.
     pub const fn root() -> Self {
-        Self { parent: None, depth: 0, fingerprint: Cell::new(None) }
+        Self { parent: None, depth: 0, fingerprint: Cell::new(None), scope: OnceCell::new() }
     }
 
     /// The way one step further.
     #[inline]
     pub const fn then(&'p self, step: Step<'p>) -> Self {
-        Self { parent: Some((self, step)), depth: self.depth.wrapping_add(1), fingerprint: Cell::new(None) }
+        Self {
+            parent: Some((self, step)),
+            depth: self.depth.wrapping_add(1),
+            fingerprint: Cell::new(None),
+            scope: OnceCell::new(),
+        }
     }
 
     /// The number of steps.
@@ -42,8 +50,17 @@ impl<'p> Path<'p> {
         self.depth
     }
 
+    /// What rules say here: at the root what `root` says, below what `step` makes of what holds one step before. Asked
+    /// once for each path.
+    pub fn scope(&self, root: &impl Fn() -> Scope, step: &impl Fn(&Scope, Step<'_>) -> Scope) -> &Scope {
+        self.scope.get_or_init(|| match self.parent {
+            None => root(),
+            Some((parent, last)) => step(parent.scope(root, step), last),
+        })
+    }
+
     /// The steps, from the root on.
-    pub fn steps(&self) -> Vec<Step<'p>> {
+    fn steps(&self) -> Vec<Step<'p>> {
         let mut steps = Vec::with_capacity(self.depth);
         let mut parent = self.parent;
         while let Some((path, step)) = parent {

@@ -54,7 +54,7 @@ impl BodyRules {
             ready.at_end_of(pattern, |node| node.subset = true);
         }
         for pattern in &rules.redact {
-            ready.at_end_of(pattern, |node| node.redact = true);
+            ready.at_end_of(&any_index(pattern), |node| node.redact = true);
         }
         for rule in &rules.tolerance {
             let bounds = Bounds { absolute: rule.absolute, relative: rule.relative };
@@ -126,16 +126,13 @@ impl BodyRules {
     }
 
     /// What holds at `path`.
-    pub fn at(&self, path: &Path<'_>) -> Scope {
-        if self.nodes.is_empty() {
-            return Scope::default();
-        }
-        let mut scope = Scope::default();
-        self.enter(&mut scope, 0);
-        for step in path.steps() {
-            scope = self.step(&scope, step);
-        }
-        scope
+    pub fn at<'s>(&self, path: &'s Path<'_>) -> &'s Scope {
+        let root = || {
+            let mut scope = Scope::default();
+            self.enter(&mut scope, 0);
+            scope
+        };
+        path.scope(&root, &|scope, step| self.step(scope, step))
     }
 
     /// What holds one step further.
@@ -185,6 +182,19 @@ impl BodyRules {
     pub fn redacts_below(&self, scope: &Scope) -> bool {
         self.nodes(scope).any(|node| node.redacts_below)
     }
+}
+
+/// The pattern with `*` for every index. An element may stand elsewhere on the other side, or be shown in another's
+/// place, and what is to be hidden must not depend on that.
+fn any_index(pattern: &Pattern) -> Pattern {
+    let Pattern::Body(segments) = pattern else {
+        return pattern.clone();
+    };
+    let widened = segments.iter().map(|segment| match segment {
+        Segment::Key(key) if key.bytes().all(|b| b.is_ascii_digit()) && !key.is_empty() => Segment::Any,
+        other => other.clone(),
+    });
+    Pattern::Body(widened.collect())
 }
 
 fn name(segment: &Segment) -> Option<String> {

@@ -442,3 +442,12 @@ fn moved_elements_are_known_beside_tolerance_and_repeated_keys() {
             .expect("both are JSON");
     assert!(found.len() == 1 && found.iter().all(|line| line.starts_with("body order ")), "{found:?}");
 }
+
+#[test]
+fn what_is_redacted_at_one_index_is_hidden_at_all() {
+    let rules = r#"{"redact":["/a/0/s"],"unordered":[{"path":"/a"}]}"#;
+    check(
+        rules,
+        &[(r#"{"a":[1,{"s":"secret"}]}"#, r#"{"a":[{"s":"hidden"},1]}"#, &["/a/*/s value [redacted] → [redacted]"])],
+    );
+}

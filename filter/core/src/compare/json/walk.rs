@@ -133,7 +133,7 @@ impl<'t, 'r> Walk<'t, 'r> {
             return true;
         }
         let scope = self.rules.at(path);
-        let agree = self.rules.bounds(&scope).any(|bounds| bounds.allow(one, other));
+        let agree = self.rules.bounds(scope).any(|bounds| bounds.allow(one, other));
         if agree && !scope.ignored {
             // Within bounds, but the sums of elements are exact.
             self.weigh(path, Some(one), Some(other));
@@ -216,7 +216,7 @@ impl<'t, 'r> Walk<'t, 'r> {
             self.weigh(path, primary, shadow);
         }
         let shown = |lexeme: &[u8]| {
-            let hides_part = || matches!(lexeme, [b'{' | b'[', ..]) && self.rules.redacts_below(&scope);
+            let hides_part = || matches!(lexeme, [b'{' | b'[', ..]) && self.rules.redacts_below(scope);
             if scope.redacted || hides_part() { divergence::REDACTED.to_owned() } else { divergence::shown(lexeme) }
         };
         self.sink.add_once(hash::mix(path.fingerprint(), kind as u64), || Divergence {
