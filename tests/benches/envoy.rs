@@ -60,7 +60,11 @@ fn document(items: usize, candidate: bool) -> Value {
 }
 
 /// An Envoy without anything of ours; with `candidate` it mirrors by itself.
-async fn plain_envoy(binary: &'static Binary, primary: SocketAddr, candidate: Option<SocketAddr>) -> (Process, SocketAddr) {
+async fn plain_envoy(
+    binary: &'static Binary,
+    primary: SocketAddr,
+    candidate: Option<SocketAddr>,
+) -> (Process, SocketAddr) {
     let mut bootstrap = plain::bootstrap(primary);
     if let Some(candidate) = candidate {
         let listener = &mut bootstrap["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0];

@@ -44,10 +44,6 @@ impl NameRules {
     fn ignores(&self, name: &[u8]) -> bool {
         any(&self.ignore, name) || (defaults::ignores(name) && !any(&self.include, name))
     }
-
-    fn show(&self, name: &[u8], value: &[u8]) -> String {
-        shown::field(name, value, any(&self.redact, name))
-    }
 }
 
 fn any(patterns: &[String], name: &[u8]) -> bool {
@@ -70,7 +66,11 @@ pub(super) fn compare(plan: &Plan, method: &str, primary: &Answer, shadow: &Answ
     let merged = is_trailers_only(primary) != is_trailers_only(shadow);
 
     let [ours, theirs] = [primary, shadow].map(|answer| headers(plan, answer, merged));
-    differences([&ours, &theirs], Place::header, &|name, value| plan.headers.show(name, value), sink);
+    let show = |name: &[u8], value: &[u8]| {
+        let redacted = any(&plan.headers.redact, name) || (merged && any(&plan.trailers.redact, name));
+        shown::field(name, value, redacted)
+    };
+    differences([&ours, &theirs], Place::header, &show, sink);
     if is_head && !any(&plan.headers.ignore, CONTENT_LENGTH.as_bytes()) {
         compare_lengths(primary, shadow, sink);
     }
@@ -78,7 +78,8 @@ pub(super) fn compare(plan: &Plan, method: &str, primary: &Answer, shadow: &Answ
         cookies::compare(&plan.cookies, &primary.headers, &shadow.headers, sink);
     }
     let [ours, theirs] = [primary, shadow].map(|answer| trailers(plan, answer, merged));
-    differences([&ours, &theirs], Place::trailer, &|name, value| plan.trailers.show(name, value), sink);
+    let show = |name: &[u8], value: &[u8]| shown::field(name, value, any(&plan.trailers.redact, name));
+    differences([&ours, &theirs], Place::trailer, &show, sink);
 }
 
 /// Whether both blocks hold the same fields in the same order, but for ignored ones. `false` says only that a closer
@@ -93,6 +94,10 @@ fn same_in_step(rules: &NameRules, is_head: bool, primary: &HeaderBlock, shadow:
         match (our, their) {
             (None, None) => return true,
             (Some(one), Some(other)) if one == other => (our, their) = (ours.next(), theirs.next()),
+            (Some((name, _)), Some((other, _))) if name == other && !counts(name) => {
+                (our, their) = (ours.next(), theirs.next());
+            }
+            // A field that only one side has at this point.
             (Some((name, _)), _) if !counts(name) => our = ours.next(),
             (_, Some((name, _))) if !counts(name) => their = theirs.next(),
             _ => return false,
@@ -103,12 +108,13 @@ fn same_in_step(rules: &NameRules, is_head: bool, primary: &HeaderBlock, shadow:
 /// Each name (of headers and trailers in lower case) with all its values as one.
 pub(super) type Values = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What counts as a header of `answer`. `merged` adds what its trailers hold.
+/// What counts as a header of `answer`. `merged` adds what its trailers hold; the rules for either hold then.
 fn headers(plan: &Plan, answer: &Answer, merged: bool) -> Values {
     let trailers = answer.trailers.iter().filter(|_| merged);
     let counts = |name: &[u8]| {
         let elsewhere = is_pseudo(name) || is_grpc_status(name) || name.eq_ignore_ascii_case(b"set-cookie");
-        !elsewhere && !plan.headers.ignores(name)
+        let ignored = plan.headers.ignores(name) || (merged && plan.trailers.ignores(name));
+        !elsewhere && !ignored
     };
     joined(answer.headers.iter().chain(trailers).filter(|(name, _)| counts(name)))
 }

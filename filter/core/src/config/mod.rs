@@ -118,11 +118,7 @@ impl Mirror {
     /// the reason are said.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let mirror: Self = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            // `?` stands for a place that the reader could not name: the document itself.
-            let path = error.path().to_string();
-            ConfigError::new(if path == "?" { "." } else { &path }, error.inner().to_string())
-        })?;
+        let mirror = read(&mut reader)?;
         reader.end().map_err(|error| ConfigError::new(".", error.to_string()))?;
         mirror.check()?;
         Ok(mirror)
@@ -181,6 +177,22 @@ impl Mirror {
     pub fn fingerprint(&self) -> String {
         fingerprint(self.to_json().as_bytes())
     }
+}
+
+/// Reads the document, and where it is mistaken says in which place.
+#[cfg(feature = "paths")]
+fn read(reader: &mut serde_json::Deserializer<serde_json::de::SliceRead<'_>>) -> Result<Mirror, ConfigError> {
+    serde_path_to_error::deserialize(reader).map_err(|error| {
+        // `?` stands for a place that the reader could not name: the document itself.
+        let path = error.path().to_string();
+        ConfigError::new(if path == "?" { "." } else { &path }, error.inner().to_string())
+    })
+}
+
+/// Reads the document. Where it is mistaken, the reason tells line and column.
+#[cfg(not(feature = "paths"))]
+fn read(reader: &mut serde_json::Deserializer<serde_json::de::SliceRead<'_>>) -> Result<Mirror, ConfigError> {
+    Mirror::deserialize(reader).map_err(|error| ConfigError::new(".", error.to_string()))
 }
 
 /// The fingerprint of a configuration's JSON text: FNV-1a, 32 bits, in hex.

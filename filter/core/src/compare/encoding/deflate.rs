@@ -8,6 +8,9 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 use super::Fault;
 
+/// How many bytes of room a stream gets at first.
+const LEAST_ROOM: usize = 4096;
+
 /// Decodes one gzip member after the other.
 pub(super) fn gzip(mut input: &[u8], allowed: usize) -> Result<Vec<u8>, Fault> {
     let mut output = Vec::new();
@@ -81,13 +84,13 @@ fn inflate<'a>(input: &'a [u8], output: &mut Vec<u8>, allowed: usize) -> Result<
     let mut read = 0_usize;
     let mut written = start;
     loop {
-        // Twice what there is, from a guess at the input's usual size; never more than is allowed.
-        let room = written.max(input.len().saturating_mul(2)).saturating_add(1024);
+        // Twice what this stream gave so far: room is filled with zeros first, which many tiny streams must not make dear.
+        let at = written.saturating_sub(start);
+        let room = at.max(LEAST_ROOM);
         output.resize(written.saturating_add(room).min(allowed), 0);
         let (Some(rest), Some(window)) = (input.get(read..), output.get_mut(start..)) else {
             return Err(Fault::Broken);
         };
-        let at = written.saturating_sub(start);
         let flags = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
         let (status, consumed, produced) = decompress(&mut inflator, rest, window, at, flags);
         read = read.saturating_add(consumed);

@@ -37,7 +37,7 @@ impl<'t> Walk<'t, '_> {
                 return self.unordered(pair, path, &scope, key);
             }
         }
-        let begun = *pair;
+        let (begun, mark) = (*pair, self.mark());
         let mut differing = Differing::default();
         let mut index = 0_usize;
         pair.pass();
@@ -66,7 +66,11 @@ impl<'t> Walk<'t, '_> {
                 }
                 (b']', b']') => {
                     pair.pass();
-                    return self.reordered(&differing, path, pair.since(&begun));
+                    // One pair alone cannot have changed places.
+                    if differing.count > 1 && self.may_be_moves_since(mark) {
+                        self.reordered(path, pair.since(&begun), mark)?;
+                    }
+                    return Ok(());
                 }
                 (first, shadow_first) => {
                     let at = next_element(pair.primary, pair.at, first)?;
@@ -78,31 +82,27 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
-    /// Where the elements of arrays of one length only changed places, says that instead of how each differs from the one
-    /// in its place.
-    fn reordered(&mut self, differing: &Differing, path: &Path<'_>, spans: Spans) -> Result<(), Fault> {
-        // One pair alone cannot have changed places.
-        let Some(first) = differing.first.filter(|first| differing.count > 1 && self.may_be_moves_since(first.mark))
-        else {
-            return Ok(());
-        };
+    /// Where the elements of arrays of one length only changed places, says that instead of what was found since `mark`:
+    /// how each differs from the one in its place.
+    fn reordered(&mut self, path: &Path<'_>, arrays: Spans, mark: Mark) -> Result<(), Fault> {
+        self.spend_spans(arrays)?;
         let depth = path.depth().saturating_add(1);
-        let (ours, _) = elements(self.primary, first.at, depth)?;
-        let (theirs, _) = elements(self.shadow, first.shadow_at, depth)?;
-        self.spend_spans(spans)?;
+        let first = |text: &[u8], array: Span| lex::space(text, lex::after(array.start));
+        let (ours, _) = elements(self.primary, first(self.primary, arrays.primary), depth)?;
+        let (theirs, _) = elements(self.shadow, first(self.shadow, arrays.shadow), depth)?;
         let mut sum = 0_u64;
-        for ((primary, shadow), place) in ours.into_iter().zip(theirs).zip(first.index..) {
+        for ((primary, shadow), index) in ours.into_iter().zip(theirs).zip(0..) {
             let spans = Spans { primary, shadow };
             if !self.same_bytes(spans) {
                 self.spend_spans(spans)?;
-                let scope = self.rules.at(&path.then(Step::Index(place)));
+                let scope = self.rules.at(&path.then(Step::Index(index)));
                 sum = sum.wrapping_add(self.digest(self.primary, primary.start, &scope, true)?.0);
                 sum = sum.wrapping_sub(self.digest(self.shadow, shadow.start, &scope, true)?.0);
             }
         }
         if sum == 0 {
-            self.rewind(first.mark);
-            self.report_spans(path, Kind::Order, spans);
+            self.rewind(mark);
+            self.report_spans(path, Kind::Order, arrays);
         }
         Ok(())
     }

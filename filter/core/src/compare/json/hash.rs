@@ -1,15 +1,12 @@
 //! Hashes of values: equal values share one, whatever their form. Hashes only tell what may be equal; whoever needs
 //! certainty compares.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::FixedState;
-
 use super::lex::Type;
 use super::{number, string as strings};
 
-/// Mixes a further part into a hash; the order of parts matters.
-#[inline]
+/// Mixes a further part into a hash; the order of parts matters. Not inlined: it is called in many places, none of them
+/// hot, and the module's size counts.
+#[inline(never)]
 pub fn mix(sum: u64, part: u64) -> u64 {
     // The finalizer of SplitMix64, fed with both: sums of such hashes are compared, so every bit has to count.
     let mut hash = (sum.rotate_left(23) ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -37,7 +34,7 @@ pub fn scalar(lexeme: &[u8]) -> Option<u64> {
 }
 
 fn bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = FixedState::with_seed(0).build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
+    let (words, rest) = bytes.as_chunks::<8>();
+    let sum = words.iter().fold(bytes.len() as u64, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+    mix(sum, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)))
 }

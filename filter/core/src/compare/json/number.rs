@@ -1,8 +1,6 @@
 //! Numbers by value: exact decimal comparison without ever making a number of them, so that neither thousands of digits
 //! nor an exponent of any size costs more than reading the text.
 
-use std::cmp::Ordering;
-
 use super::hash;
 
 /// A number lexeme taken apart: ± 0.`digits` × 10^(`point` + `exponent`). `digits` may hold the decimal point, which
@@ -80,17 +78,17 @@ impl<'t> Decimal<'t> {
 
     /// The first 18 digits as an integer, with the power of ten that it is to be multiplied by; `None` where that is
     /// no number that a program would mean.
-    fn scaled(&self) -> Option<(i128, i64)> {
+    fn scaled(&self) -> Option<(i64, i64)> {
         if self.digits.is_empty() {
             return Some((0, 0));
         }
         if self.exponent.len() > 9 {
             return None;
         }
-        let mut mantissa = 0_i128;
+        let mut mantissa = 0_i64;
         let mut power = self.wrapped_exponent();
         for b in self.digits().take(18) {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(i128::from(digit(b)));
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(digit(b));
             power = power.wrapping_sub(1);
         }
         Some((if self.negative { mantissa.wrapping_neg() } else { mantissa }, power))
@@ -153,20 +151,17 @@ impl Bounds {
 
 /// Both integers for the lower of the two powers of ten; `None` where they lie so far apart that the smaller counts
 /// for nothing beside the larger.
-fn aligned(one: (i128, i64), other: (i128, i64)) -> Option<(i128, i128, i32)> {
+fn aligned(one: (i64, i64), other: (i64, i64)) -> Option<(i128, i128, i32)> {
     // Zero fits any power.
     let one = if one.0 == 0 { (0, other.1) } else { one };
     let other = if other.0 == 0 { (0, one.1) } else { other };
-    let raised = |value: i128, by: i64| {
-        let factor = 10_i128.checked_pow(u32::try_from(by).ok()?)?;
-        value.checked_mul(factor)
+    let power = one.1.min(other.1);
+    let raised = |(value, from): (i64, i64)| {
+        let by = u32::try_from(from.wrapping_sub(power)).ok()?;
+        // Of 18 digits each: 36 fit.
+        Some(i128::from(value).wrapping_mul(i128::from(10_i64.checked_pow(by)?)))
     };
-    let (one, other, power) = match one.1.cmp(&other.1) {
-        Ordering::Less => (one.0, raised(other.0, other.1.wrapping_sub(one.1))?, one.1),
-        Ordering::Equal => (one.0, other.0, one.1),
-        Ordering::Greater => (raised(one.0, one.1.wrapping_sub(other.1))?, other.0, other.1),
-    };
-    Some((one, other, i32::try_from(power).ok()?))
+    Some((raised(one)?, raised(other)?, i32::try_from(power).ok()?))
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ impl<'t> Walk<'t, '_> {
             hashes.push(hash::string(key));
         }
         self.spend(bytes)?;
-        Ok(has_repeats(&mut hashes))
+        Ok(has_repeats(&hashes))
     }
 
     /// The lexeme of the key at a place of `keys`.

@@ -24,6 +24,8 @@ pub struct Pair<'t> {
     pub shadow_at: usize,
     /// Up to this position of the primary's text the shadow's text goes on with the same bytes.
     same: usize,
+    /// Up to this position of the primary's text it is known that reading ahead fails.
+    tried: usize,
 }
 
 impl<'t> Pair<'t> {
@@ -35,6 +37,7 @@ impl<'t> Pair<'t> {
             at: spans.primary.start,
             shadow_at: spans.shadow.start,
             same: 0,
+            tried: 0,
         }
     }
 
@@ -105,14 +108,19 @@ impl<'t> Pair<'t> {
     }
 
     /// Passes an object or array in both if it is small and the same on both sides. Reading one text with no thought of the
-    /// other is twice as fast; where a difference comes after all, no more than what is small was read in vain.
+    /// other is twice as fast. Where a difference comes after all, what lies before it is not tried again, so that no
+    /// byte is read in vain twice.
     #[inline]
     pub fn small_and_same(&mut self, depth: usize) -> bool {
         const SMALL: usize = 1024;
+        if self.at < self.tried {
+            return false;
+        }
         let end = self.same.min(self.at.saturating_add(SMALL));
         let passed = self.primary.get(..end).and_then(|text| lex::value(text, self.at, depth).ok());
-        if let Some(end) = passed {
-            self.both_to(end);
+        match passed {
+            Some(end) => self.both_to(end),
+            None => self.tried = end,
         }
         passed.is_some()
     }

@@ -139,7 +139,6 @@ impl BodyRules {
     }
 
     /// What holds one step further.
-    #[inline]
     pub fn step(&self, scope: &Scope, step: Step<'_>) -> Scope {
         let may_be_added = scope.subset && matches!(step, Step::Key(_));
         let next = Scope { nodes: Vec::new(), may_be_added, ..*scope };

@@ -418,3 +418,27 @@ fn a_place_is_found_once_however_often_it_differs() {
     let list = |value: u32| format!("[{}0]", format!("{{\"t\":{value}}},").repeat(1000));
     assert_eq!(compared("{}", &list(1), &list(2)), Ok(vec!["/*/t value 1 → 2".to_owned()]));
 }
+
+#[test]
+fn moved_elements_are_known_beside_tolerance_and_repeated_keys() {
+    check(
+        r#"{"tolerance":[{"path":"/*/n","absolute":1}]}"#,
+        &[
+            (
+                "[{\"n\":1},{\"n\":2},{\"n\":9}]",
+                "[{\"n\":2},{\"n\":9},{\"n\":1}]",
+                &["body order [{\"n\":1},{\"n\":2},{\"n\":9}] → [{\"n\":2},{\"n\":9},{\"n\":1}]"],
+            ),
+            (
+                r#"[{"n":0,"i":0},{"n":1,"i":1}]"#,
+                r#"[{"n":50,"i":1}]"#,
+                &["/*/n value 1 → 50", "/* missing {\"n\":0,\"i\":0} → -"],
+            ),
+            (r#"[{"n":0,"i":0},{"n":1,"i":1}]"#, r#"[{"n":2,"i":1}]"#, &["/* missing {\"n\":0,\"i\":0} → -"]),
+        ],
+    );
+    let found =
+        compared("{}", r#"[{"a":1,"a":2,"x":1},{"a":5,"a":2,"x":2}]"#, r#"[{"a":7,"a":2,"x":2},{"a":9,"a":2,"x":1}]"#)
+            .expect("both are JSON");
+    assert!(found.len() == 1 && found.iter().all(|line| line.starts_with("body order ")), "{found:?}");
+}

@@ -1,5 +1,7 @@
 //! Arrays whose order does not matter: equal elements, or those with equal keys, belong together.
 
+use std::collections::BinaryHeap;
+
 use super::array::elements;
 use super::hash::mix;
 use super::lex::{self, Fault, Span};
@@ -93,9 +95,9 @@ impl<'t> Walk<'t, '_> {
 /// Pairs elements of equal identity, in order.
 fn pair_equal(ours: &mut [Element], theirs: &mut [Element]) {
     let by_identity = |list: &[Element]| {
-        let mut order: Vec<(u64, usize)> = list.iter().map(|element| element.identity).zip(0..).collect();
-        order.sort_unstable();
-        order
+        // Sorted by a heap for its small code.
+        let order: BinaryHeap<(u64, usize)> = list.iter().map(|element| element.identity).zip(0..).collect();
+        order.into_sorted_vec()
     };
     let mut candidates = by_identity(theirs).into_iter().peekable();
     for (identity, place) in by_identity(ours) {
