@@ -55,6 +55,12 @@ impl Files {
     pub fn write(&self, plan: &Plan, module: &[u8], listen: SocketAddr) -> Result<()> {
         let module_file = self.path("module.wasm");
         let observer = self.path("observer.json");
+        // A named folder may hold the address of a run before this one.
+        if let Err(error) = fs::remove_file(self.admin())
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error).with_context(|| format!("cannot remove {}", self.admin().display()));
+        }
         fs::write(&module_file, module).with_context(|| format!("cannot write {}", module_file.display()))?;
         let envoy = StaticEnvoy {
             spec: &plan.spec,

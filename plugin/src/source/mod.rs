@@ -69,7 +69,7 @@ impl Instance {
     pub const ALIVE_WITHIN: u64 = 5;
 
     /// How many VMs run beside those of the workers, for the same time as the module does.
-    const BESIDE_WORKERS: u32 = 1;
+    pub const BESIDE_WORKERS: u32 = 1;
 
     /// How many workers compare.
     pub fn alive(&self) -> u32 {

@@ -30,8 +30,8 @@ const URL: &str = "MIRROR_URL";
 const COMPLAINTS: usize = 5;
 /// How long Envoy may take to load the module.
 const LOADING: Duration = Duration::from_secs(10);
-/// How long the module may take to tick, which it does each second.
-const TICKS: Duration = Duration::from_secs(4);
+/// How long the module may take to tick, which it does each second. Where it does not, the report is to say so too.
+const TICKS: Duration = Duration::from_secs(Instance::ALIVE_WITHIN + 2);
 /// How often to look in between.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a command may take to end by itself after a Ctrl-C, which it was sent too.
@@ -74,14 +74,14 @@ impl Run<'_> {
         self.load_module(&statistics).await?;
 
         let end = self.traffic(&session, &statistics, &mut interrupts).await?;
-        let since = envoy(&admin::read(&statistics).await?).clock;
+        let last_tick = envoy(&admin::read(&statistics).await?).ticks.into_iter().max().unwrap_or(0);
         let _ = session.admin().stop_listening().await;
         tokio::select! {
             settled = local::settle(session.admin(), async || Ok(count(&admin::read(&statistics).await?).0)) => settled?,
             // Whoever asks twice does not want to wait.
             () = interrupts.next() => {}
         }
-        let (snapshot, compared) = self.final_count(&statistics, since).await?;
+        let (snapshot, compared) = self.final_count(&statistics, last_tick).await?;
 
         let mut examples = Examples::default();
         examples.read(BufReader::new(File::open(self.files.log())?)).context("cannot read Envoy's log")?;
@@ -92,7 +92,7 @@ impl Run<'_> {
         show(&report, self.args.output)?;
         let status = judge(&report, &self.args.fail_on);
         if !compared {
-            bail!("not everything was compared: the module does not run in Envoy {}", self.envoy.version);
+            bail!("not everything was compared: the module has stopped, or never ran, in Envoy {}", self.envoy.version);
         }
         match end {
             End::Command(status) if !status.success() => bail!("the command failed: {status}"),
@@ -121,15 +121,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads the statistics once every worker's module has ticked after the second `since` of Envoy's clock: then all that
-    /// ended before is counted. `false` where a module does not tick any more.
-    async fn final_count(&self, statistics: &admin::Address, since: u64) -> anyhow::Result<(Snapshot, bool)> {
+    /// Reads the statistics once every VM of the module has ticked later than `last_tick`, the last one before the end of
+    /// the traffic: then none of them died until then. `false` where one does not tick any more.
+    async fn final_count(&self, statistics: &admin::Address, last_tick: u64) -> anyhow::Result<(Snapshot, bool)> {
         let deadline = Instant::now() + TICKS;
         loop {
             let snapshot = admin::read(statistics).await?;
             let instance = envoy(&snapshot);
-            let ticked = instance.ticks.iter().filter(|tick| **tick > since).count();
-            let all = ticked >= usize::try_from(instance.workers).unwrap_or(usize::MAX);
+            let ticked = instance.ticks.iter().filter(|tick| **tick > last_tick).count();
+            let all = u32::try_from(ticked).is_ok_and(|n| n >= instance.workers + Instance::BESIDE_WORKERS);
             if all || instance.module() == Module::Rejected || Instant::now() >= deadline {
                 return Ok((snapshot, all));
             }
