@@ -1,0 +1,3 @@
+//! End-to-end tests, one theme a file, each run with every Envoy under test.
+
+mod harness;
