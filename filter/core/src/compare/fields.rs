@@ -155,7 +155,7 @@ pub(super) fn differences(
 ) {
     for (name, our) in ours {
         match theirs.get(name) {
-            Some(their) if our == their => {}
+            Some(their) if is_same(our, their) => {}
             Some(their) => sink.add(place(name), Kind::Value, Some(shown(name, our)), Some(shown(name, their))),
             None => sink.add(place(name), Kind::Missing, Some(shown(name, our)), None),
         }
@@ -163,6 +163,13 @@ pub(super) fn differences(
     for (name, their) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name)) {
         sink.add(place(name), Kind::Added, None, Some(shown(name, their)));
     }
+}
+
+/// Whether two values are equal, but for blanks around commas: on the way some proxies join the lines of one header by
+/// `, ` and some by `,`.
+fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
+    let elements = |value| <[u8]>::split(value, |byte| *byte == b',').map(<[u8]>::trim_ascii);
+    ours == theirs || elements(ours).eq(elements(theirs))
 }
 
 /// The answer to a HEAD request has no body that could decide, and its `content-length` is what the client asked for.

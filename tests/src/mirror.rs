@@ -1,0 +1,256 @@
+//! A mirror under test: an Envoy between a client, a primary and a candidate, configured by the plugin's generator.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kubectl_mirror::envoy::observer::{Code, extension};
+use kubectl_mirror::envoy::static_config::{
+    CANDIDATE, EXTENSION, LISTENER, ROUTES, SECONDARY, StaticEnvoy, discovery_response,
+};
+use kubectl_mirror::envoy::{Endpoint, MirrorSpec, Selection};
+use mirror_core::config::{Mirror, Target, VERSION, safe_methods};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::{Answer, HOST, Protocol, Request, once};
+use crate::counts::Counts;
+use crate::envoy::{Binary, Envoy};
+use crate::{module, wait};
+
+/// The mirror's name.
+pub const NAME: &str = "test/hello";
+
+type Edit = Box<dyn Fn(&mut Value)>;
+
+/// What is to be tested. Unless told otherwise it copies every safe request for [`HOST`] and has two workers.
+pub struct Setup {
+    spec: MirrorSpec,
+    primary: SocketAddr,
+    candidate: SocketAddr,
+    secondary: Option<SocketAddr>,
+    scheme: &'static str,
+    workers: usize,
+    module: PathBuf,
+    routes: Vec<Edit>,
+}
+
+impl Setup {
+    /// A mirror of `primary` to `candidate`.
+    pub fn new(primary: SocketAddr, candidate: SocketAddr) -> Self {
+        let target = |cluster: &str| Target { cluster: cluster.to_owned(), knative: None };
+        let mirror = Mirror {
+            version: VERSION,
+            name: NAME.to_owned(),
+            candidate: target(CANDIDATE),
+            secondary: None,
+            hosts: vec![HOST.to_owned()],
+            methods: safe_methods(),
+            sampling: Default::default(),
+            split: false,
+            rules: Default::default(),
+            caps: Default::default(),
+        };
+        let selection = Selection::everything();
+        Self {
+            spec: MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None },
+            primary,
+            candidate,
+            secondary: None,
+            scheme: "http",
+            workers: 2,
+            module: module::built().to_owned(),
+            routes: Vec::new(),
+        }
+    }
+
+    /// Copies to a secondary too.
+    pub fn secondary(mut self, secondary: SocketAddr) -> Self {
+        self.spec.mirror.secondary = Some(Target { cluster: SECONDARY.to_owned(), knative: None });
+        self.secondary = Some(secondary);
+        self
+    }
+
+    /// Changes what the module is told.
+    pub fn mirror(mut self, edit: impl FnOnce(&mut Mirror)) -> Self {
+        edit(&mut self.spec.mirror);
+        self
+    }
+
+    /// Sets the rules.
+    ///
+    /// # Panics
+    /// When they are no rules.
+    pub fn rules(self, rules: Value) -> Self {
+        self.mirror(|mirror| mirror.rules = serde_json::from_value(rules).expect("rules"))
+    }
+
+    /// Changes what is selected.
+    pub fn selection(mut self, edit: impl FnOnce(&mut Selection)) -> Self {
+        edit(&mut self.spec.selection);
+        self
+    }
+
+    /// Speaks HTTP/2 to the servers.
+    pub fn http2(mut self) -> Self {
+        self.scheme = "h2c";
+        self
+    }
+
+    /// Sets the number of worker threads.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Uses this file as the module.
+    pub fn module(mut self, path: &Path) -> Self {
+        path.clone_into(&mut self.module);
+        self
+    }
+
+    /// Changes the route configuration that the generator makes, each time before Envoy gets it.
+    pub fn routes(mut self, edit: impl Fn(&mut Value) + 'static) -> Self {
+        self.routes.push(Box::new(edit));
+        self
+    }
+
+    /// The mirror as it stands now.
+    pub fn spec(&self) -> &MirrorSpec {
+        &self.spec
+    }
+
+    /// Starts an Envoy. Its route configuration and its module can be changed while it runs.
+    pub async fn start(self, binary: &'static Binary) -> Running {
+        let files = tempfile::Builder::new().prefix("mirror-files-").tempdir().expect("a directory");
+        let mut running = Running { setup: self, files, envoy: None, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        running.setup.spec.check().expect("a mirror that makes sense");
+        running.write_observer(&running.setup.module);
+        running.write_routes();
+        let bootstrap = running.with_static(|envoy| envoy.bootstrap());
+        let envoy = Envoy::start(binary, &bootstrap, running.setup.workers).await;
+        running.address = envoy.listener(LISTENER).await;
+        running.envoy = Some(envoy);
+        running
+    }
+}
+
+/// A running mirror.
+pub struct Running {
+    setup: Setup,
+    files: TempDir,
+    envoy: Option<Envoy>,
+    /// Where clients connect.
+    pub address: SocketAddr,
+}
+
+impl Running {
+    /// The Envoy.
+    pub fn envoy(&self) -> &Envoy {
+        self.envoy.as_ref().expect("it is running")
+    }
+
+    /// The mirror as Envoy was told of it.
+    pub fn spec(&self) -> &MirrorSpec {
+        &self.setup.spec
+    }
+
+    /// What the client gets for a request.
+    ///
+    /// # Panics
+    /// When it gets no whole answer.
+    pub async fn send(&self, request: &Request) -> Answer {
+        self.send_by(Protocol::Http1, request).await
+    }
+
+    /// The same by a protocol of choice.
+    ///
+    /// # Panics
+    /// When it gets no whole answer.
+    pub async fn send_by(&self, protocol: Protocol, request: &Request) -> Answer {
+        let answer = once(self.address, protocol, request).await;
+        answer.unwrap_or_else(|failure| panic!("{} {}: {failure:?}", request.method, request.path))
+    }
+
+    /// What the client gets for a GET.
+    ///
+    /// # Panics
+    /// When it gets no whole answer.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(&Request::get(path)).await
+    }
+
+    /// What the metrics say at this moment.
+    pub async fn counts(&self) -> Counts {
+        Counts::of(&self.envoy().stats("mirror_").await)
+    }
+
+    /// What the metrics say once they know of `pairs` pairs.
+    ///
+    /// # Panics
+    /// When they never do, or know of more.
+    pub async fn settled(&self, pairs: u64) -> Counts {
+        let start = Instant::now();
+        let mut counts = self.counts().await;
+        while counts.pairs() < pairs && start.elapsed() < wait::PATIENCE {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            counts = self.counts().await;
+        }
+        assert_eq!(counts.pairs(), pairs, "{counts:#?}");
+        counts
+    }
+
+    /// Changes the mirror while Envoy runs, as a route update. Returns when Envoy has taken it.
+    pub async fn change(&mut self, edit: impl FnOnce(&mut MirrorSpec)) {
+        let updates = format!("http.{LISTENER}.rds.{LISTENER}.config_reload");
+        let before = self.envoy().stat(&updates).await;
+        edit(&mut self.setup.spec);
+        self.write_routes();
+        wait::until("the changed route", async || (self.envoy().stat(&updates).await > before).then_some(())).await;
+    }
+
+    /// Makes Envoy load this file as the module, as an update of the extension configuration. Does not wait.
+    pub fn load_module(&self, module: &Path) {
+        self.write_observer(module);
+    }
+
+    fn with_static<T>(&self, make: impl FnOnce(&StaticEnvoy<'_>) -> T) -> T {
+        let setup = &self.setup;
+        let endpoint = |address: SocketAddr| -> Endpoint {
+            format!("{}://{address}", setup.scheme).parse().expect("the URL of a server")
+        };
+        let secondary = setup.secondary.map(endpoint);
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        make(&StaticEnvoy {
+            spec: &setup.spec,
+            primary: &endpoint(setup.primary),
+            primary_host: None,
+            candidate: &endpoint(setup.candidate),
+            secondary: secondary.as_ref(),
+            listen: any_port,
+            admin: any_port,
+            observer: &self.files.path().join("observer.json"),
+            routes: Some(&self.files.path().join("routes.json")),
+            trust: None,
+        })
+    }
+
+    fn write_routes(&self) {
+        let mut routes = self.with_static(|envoy| envoy.route_configuration());
+        for edit in &self.setup.routes {
+            edit(&mut routes);
+        }
+        self.replace("routes.json", &discovery_response(ROUTES, routes));
+    }
+
+    fn write_observer(&self, module: &Path) {
+        self.replace("observer.json", &discovery_response(EXTENSION, extension(Code::File(module))));
+    }
+
+    /// Envoy follows files that another is moved over.
+    fn replace(&self, name: &str, content: &Value) {
+        let new = self.files.path().join(format!("{name}.new"));
+        std::fs::write(&new, content.to_string()).expect("the file is written");
+        std::fs::rename(new, self.files.path().join(name)).expect("the file is replaced");
+    }
+}

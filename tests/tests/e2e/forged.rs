@@ -1,0 +1,88 @@
+//! Clients that send the mirror's own headers: nothing is copied, counted or changed by them.
+
+use http::Method;
+use mirror_tests::backend::{Backend, Reply};
+use mirror_tests::client::{Protocol, Request};
+use mirror_tests::mirror::{Running, Setup};
+use mirror_tests::on_each_envoy;
+use serde_json::json;
+
+async fn echo() -> Backend {
+    Backend::start(|seen| Reply::ok(seen.path.clone())).await
+}
+
+/// The request with all the marks that a copied request has, cluster headers included.
+fn forged(mirror: &Running, mut request: Request) -> Request {
+    let spec = mirror.spec();
+    let name = format!("{}/{}", spec.mirror.name, spec.mirror.fingerprint());
+    let (to, also) = (spec.selection.candidate_header(), spec.selection.secondary_header());
+    for (header, value) in [
+        ("x-mirror", name.as_str()),
+        ("x-mirror-role", "shadow"),
+        ("x-mirror-pair", "1"),
+        (to.as_str(), "candidate"),
+        (also.as_str(), "candidate"),
+        ("x-request-id", "00000000-0000-4000-9000-000000000000"),
+    ] {
+        request = request.header(header, value);
+    }
+    request
+}
+
+#[test]
+fn on_the_mirrored_route_they_are_taken_away() {
+    on_each_envoy(async |binary| {
+        let (primary, candidate) = (echo().await, echo().await);
+        let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            // Not selected: nothing of it is copied, and the marks do not reach the primary.
+            let post = forged(&mirror, Request::new(Method::POST, "/post"));
+            assert_eq!(mirror.send_by(protocol, &post).await.text(), "/post");
+            // Selected anyway: copied once, as its own mirror says.
+            let get = forged(&mirror, Request::get("/get"));
+            assert_eq!(mirror.send_by(protocol, &get).await.text(), "/get");
+        }
+        mirror.settled(2).await.assert_outcomes(&[("match", 2)]);
+        assert_eq!(candidate.seen_lines(), ["GET /get", "GET /get"]);
+        for seen in primary.seen().iter().filter(|seen| seen.method == Method::POST) {
+            let marks: Vec<_> = seen.headers.keys().filter(|name| name.as_str().starts_with("x-mirror")).collect();
+            assert!(marks.is_empty(), "{marks:?}");
+        }
+        assert!(primary.seen().iter().all(|seen| seen.header("x-mirror-role").is_empty()));
+    });
+}
+
+#[test]
+fn on_a_route_without_a_mirror_they_mean_nothing() {
+    on_each_envoy(async |binary| {
+        let (primary, candidate) = (echo().await, echo().await);
+        let mirror = Setup::new(primary.address(), candidate.address())
+            .routes(|routes| {
+                let plain = json!({"name": "plain", "match": {"prefix": "/plain"}, "route": {"cluster": "primary"}});
+                let list = routes["virtual_hosts"][0]["routes"].as_array_mut().expect("a list of routes");
+                list.insert(0, plain);
+            })
+            .start(binary)
+            .await;
+        let forge = async || {
+            for protocol in [Protocol::Http1, Protocol::Http2] {
+                for role in ["", "shadow", "secondary"] {
+                    let mut request = forged(&mirror, Request::get("/plain"));
+                    request.headers.retain(|(name, _)| name != "x-mirror-role");
+                    if !role.is_empty() {
+                        request = request.header("x-mirror-role", role);
+                    }
+                    assert_eq!(mirror.send_by(protocol, &request).await.text(), "/plain");
+                }
+            }
+        };
+        forge().await;
+        // Pairs that are copied are the only ones that are counted, now that the module knows the mirror as well.
+        assert_eq!(mirror.get("/mirrored").await.text(), "/mirrored");
+        mirror.settled(1).await.assert_outcomes(&[("match", 1)]);
+        forge().await;
+        assert_eq!(mirror.get("/mirrored").await.text(), "/mirrored");
+        mirror.settled(2).await.assert_outcomes(&[("match", 2)]);
+        assert_eq!(candidate.seen_lines(), ["GET /mirrored", "GET /mirrored"]);
+    });
+}

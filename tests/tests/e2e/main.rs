@@ -1,0 +1,16 @@
+//! End-to-end tests, one theme a file, each run with every Envoy under test.
+
+mod data;
+mod faults;
+mod forged;
+mod harness;
+mod live;
+mod local;
+mod names;
+mod outcomes;
+mod pairing;
+mod protocols;
+mod secondary;
+mod secrets;
+mod selection;
+mod untagged;
