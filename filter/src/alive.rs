@@ -19,7 +19,8 @@ pub struct Alive {
 }
 
 impl Alive {
-    /// Takes the next free number.
+    /// Takes the next free number. The gauge stays at 0 until the first tick: Envoy also starts a VM that never ticks, of
+    /// which it makes the workers' ones.
     pub fn claim() -> Self {
         let gauge =
             claim_slot().and_then(|slot| host::define_metric(MetricType::Gauge, &Metric::Alive { slot }.encode()));

@@ -63,10 +63,7 @@ impl Worker {
         }
         // The clock is as good a seed as any: a client cannot know it to the nanosecond.
         let now = host::now();
-        let alive = Alive::claim();
-        // A VM that dies before its first tick has lived too.
-        alive.beat(now);
-        Self { observer: Observer::new(now), metrics: Metrics::default(), alive, ending: false }
+        Self { observer: Observer::new(now), metrics: Metrics::default(), alive: Alive::claim(), ending: false }
     }
 
     fn flush(&mut self, now: u64) {

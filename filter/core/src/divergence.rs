@@ -37,6 +37,11 @@ impl Kind {
         }
     }
 
+    /// Whether it is about what is there rather than about what it says.
+    pub const fn is_of_shape(self) -> bool {
+        matches!(self, Self::Missing | Self::Added | Self::Type)
+    }
+
     /// The kind that `word` names.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)

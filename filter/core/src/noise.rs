@@ -1,8 +1,10 @@
 //! Noise: places that differ by themselves, told by a second copy that went to the primary's own version.
 //!
 //! *By pair*: what differs between primary and secondary in this very pair explains the same place's difference between
-//! primary and candidate. A place below one that is missing, added or of another type there is explained as well: who
-//! lacks `/a` lacks `/a/b`. The reverse does not hold, nor does an array's order explain its elements.
+//! primary and candidate. But a time stamp that always says something else does not explain that the candidate has none:
+//! what is missing, added or of another type ([`is_of_shape`](crate::divergence::Kind::is_of_shape)) is explained by its like alone. That explains all
+//! below it as well: who lacks `/a` lacks `/a/b`. The reverse does not hold, nor does an array's order explain its
+//! elements.
 //!
 //! *By statistics*: a place that often differs between primary and secondary is noise in the pairs too where, by chance,
 //! it did not (a random flag agrees half the time), unless it differs clearly more often with the candidate. See
@@ -10,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::divergence::{Divergence, Kind};
+use crate::divergence::Divergence;
 use crate::place::Place;
 
 /// Triples (primary, candidate and secondary, all compared) that must have been seen before statistics say anything.
@@ -42,11 +44,11 @@ pub fn is_noise(triples: u64, candidate: u64, secondary: u64) -> bool {
     !(significant && relevant)
 }
 
-/// Whether what differs between primary and secondary explains a difference at `place` in the same pair.
-pub(crate) fn explains(secondary: &[Divergence], place: &Place) -> bool {
+/// Whether what differs between primary and secondary explains what the candidate differs in, in the same pair.
+pub(crate) fn explains(secondary: &[Divergence], found: &Divergence) -> bool {
     secondary.iter().any(|noise| {
-        noise.place == *place
-            || (matches!(noise.kind, Kind::Missing | Kind::Added | Kind::Type) && is_above(&noise.place, place))
+        let same = noise.place == found.place && (noise.kind.is_of_shape() || !found.kind.is_of_shape());
+        same || (noise.kind.is_of_shape() && is_above(&noise.place, &found.place))
     })
 }
 
@@ -59,65 +61,92 @@ fn is_above(upper: &Place, lower: &Place) -> bool {
     }
 }
 
+/// In how many triples a place differed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     candidate: u64,
     secondary: u64,
 }
 
+/// One place's counts, apart for differences of shape and for all others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    shape: Counts,
+    content: Counts,
+}
+
 /// Running counts of one mirror's places.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     triples: u64,
-    places: BTreeMap<Place, Counts>,
+    places: BTreeMap<Place, Counted>,
 }
 
 impl Tracker {
     /// Counts one triple. At most `most` places are tracked; ones that come later go untracked until others fade.
     pub(crate) fn record(&mut self, candidate: &[Divergence], secondary: &[Divergence], most: usize) {
         self.triples = self.triples.saturating_add(1);
-        self.count(candidate, most, |counts| &mut counts.candidate);
-        self.count(secondary, most, |counts| &mut counts.secondary);
+        self.count(candidate, most, |counted, shape, content| {
+            increase(&mut counted.shape.candidate, shape);
+            increase(&mut counted.content.candidate, content);
+        });
+        self.count(secondary, most, |counted, shape, content| {
+            increase(&mut counted.shape.secondary, shape);
+            increase(&mut counted.content.secondary, shape || content);
+        });
         if self.triples >= AGE {
             self.fade();
         }
     }
 
-    fn count(&mut self, divergences: &[Divergence], most: usize, which: fn(&mut Counts) -> &mut u64) {
+    /// Calls `add` once for each place, with whether it differs in shape and whether it differs otherwise.
+    fn count(&mut self, divergences: &[Divergence], most: usize, add: impl Fn(&mut Counted, bool, bool)) {
         for (i, divergence) in divergences.iter().enumerate() {
-            // A place may differ in two kinds; it counts once. There are few of them: see `Sink::MOST`.
-            if divergences.iter().take(i).any(|earlier| earlier.place == divergence.place) {
+            let here = |other: &&Divergence| other.place == divergence.place;
+            // There are few of them: see `Sink::MOST`.
+            if divergences.iter().take(i).any(|earlier| here(&earlier)) {
                 continue;
             }
             let full = self.places.len() >= most;
-            let counts = match self.places.get_mut(&divergence.place) {
-                Some(counts) => counts,
+            let counted = match self.places.get_mut(&divergence.place) {
+                Some(counted) => counted,
                 None if full => continue,
                 None => self.places.entry(divergence.place.clone()).or_default(),
             };
-            let count = which(counts);
-            *count = count.saturating_add(1);
+            let shape = divergences.iter().filter(here).any(|found| found.kind.is_of_shape());
+            let content = divergences.iter().filter(here).any(|found| !found.kind.is_of_shape());
+            add(counted, shape, content);
         }
     }
 
     fn fade(&mut self) {
         self.triples /= 2;
-        self.places.retain(|_, counts| {
-            counts.candidate /= 2;
-            counts.secondary /= 2;
-            counts.candidate > 0 || counts.secondary > 0
+        self.places.retain(|_, Counted { shape, content }| {
+            let counts = [&mut shape.candidate, &mut shape.secondary, &mut content.candidate, &mut content.secondary];
+            counts.into_iter().fold(false, |any, count| {
+                *count /= 2;
+                any || *count > 0
+            })
         });
     }
 
-    /// Whether statistics call `place` noise.
-    pub(crate) fn is_noise(&self, place: &Place) -> bool {
-        self.places.get(place).is_some_and(|counts| is_noise(self.triples, counts.candidate, counts.secondary))
+    /// Whether statistics call a difference noise.
+    pub(crate) fn is_noise(&self, found: &Divergence) -> bool {
+        self.places.get(&found.place).is_some_and(|counted| {
+            let counts = if found.kind.is_of_shape() { counted.shape } else { counted.content };
+            is_noise(self.triples, counts.candidate, counts.secondary)
+        })
     }
+}
+
+fn increase(count: &mut u64, by_one: bool) {
+    *count = count.saturating_add(by_one.into());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::divergence::Kind;
 
     #[test]
     fn a_place_counts_once_it_differs_clearly_more_often_with_the_candidate() {
@@ -152,6 +181,7 @@ mod tests {
     fn what_lacks_a_place_explains_what_is_below_it() {
         for (noise, kind, place, explained) in [
             ("/a", Kind::Value, "/a", true),
+            ("/a", Kind::Missing, "/a", true),
             ("/a", Kind::Missing, "/a/b", true),
             ("/a", Kind::Added, "/a/b/c", true),
             ("/a", Kind::Type, "/a/*", true),
@@ -163,22 +193,39 @@ mod tests {
             ("body", Kind::Type, "status", false),
             ("header:a", Kind::Missing, "header:a/b", false),
         ] {
-            let place = Place::from(place.to_owned());
-            assert_eq!(explains(&[at(noise, kind)], &place), explained, "{noise} {kind} {place}");
+            assert_eq!(explains(&[at(noise, kind)], &at(place, Kind::Value)), explained, "{noise} {kind} {place}");
         }
+    }
+
+    #[test]
+    fn what_the_candidate_lacks_is_not_explained_by_what_says_something_else_each_time() {
+        for lost in [Kind::Missing, Kind::Added, Kind::Type] {
+            assert!(!explains(&[at("/at", Kind::Value)], &at("/at", lost)), "{lost}");
+            assert!(explains(&[at("/at", Kind::Missing)], &at("/at", lost)), "{lost}");
+        }
+        let mut tracker = Tracker::default();
+        for _ in 0..30 {
+            tracker.record(&[at("/at", Kind::Missing)], &[at("/at", Kind::Value)], 10);
+        }
+        assert!(!tracker.is_noise(&at("/at", Kind::Missing)));
+        for _ in 0..30 {
+            tracker.record(&[at("/at", Kind::Value)], &[at("/at", Kind::Value)], 10);
+        }
+        assert!(tracker.is_noise(&at("/at", Kind::Value)));
     }
 
     #[test]
     fn places_are_bounded_and_those_that_fell_silent_make_room() {
         let mut tracker = Tracker::default();
-        let noisy = Place::from("/a".to_owned());
+        let noisy = at("/a", Kind::Value);
         tracker.record(&[at("/a", Kind::Value), at("/a", Kind::Type)], &[at("/once", Kind::Value)], 2);
-        assert_eq!(tracker.places.get(&noisy).map(|counts| counts.candidate), Some(1), "two kinds, one place");
+        let counted = tracker.places.get(&noisy.place).map(|c| (c.shape.candidate, c.content.candidate));
+        assert_eq!(counted, Some((1, 1)), "two kinds, one place");
         for _ in 0..30 {
             tracker.record(&[], &[at("/a", Kind::Value), at("/late", Kind::Value)], 2);
         }
         assert_eq!(tracker.places.len(), 2);
-        assert!(tracker.is_noise(&noisy) && !tracker.is_noise(&Place::from("/late".to_owned())));
+        assert!(tracker.is_noise(&noisy) && !tracker.is_noise(&at("/late", Kind::Value)));
         for _ in 0..AGE {
             tracker.record(&[], &[], 2);
         }

@@ -156,29 +156,32 @@ impl Counts {
 
 fn places(mirror: &Mirror, tallies: BTreeMap<(String, Kind), Tallies>, examples: &Examples) -> Vec<Place> {
     let compared = mirror.compared();
-    // How a place differs may vary by chance (a field that is sometimes missing); whether it is noise is asked of all
-    // kinds together.
-    let mut of_place: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for ((place, _), tallies) in &tallies {
-        let (candidate, secondary) = of_place.entry(place).or_default();
-        *candidate += tallies.candidate();
-        *secondary += tallies.secondary;
+    // How a place differs may vary by chance (a field that is sometimes missing), so noise is asked of its kinds together,
+    // as the module does: what is missing, added or of another type is explained by its like alone, what says something
+    // else by anything.
+    let mut of_place: BTreeMap<(&str, bool), (u64, u64)> = BTreeMap::new();
+    for ((place, kind), tallies) in &tallies {
+        for shape in [true, false] {
+            let (candidate, secondary) = of_place.entry((place, shape)).or_default();
+            *candidate += if kind.is_of_shape() == shape { tallies.candidate() } else { 0 };
+            *secondary += if kind.is_of_shape() || !shape { tallies.secondary } else { 0 };
+        }
     }
-    let noisy: BTreeSet<String> = of_place
+    let noisy: BTreeSet<(String, bool)> = of_place
         .into_iter()
         .filter(|(_, (candidate, secondary))| {
             // Candidates were compared in all pairs, secondaries in the triples alone.
             let in_triples = u128::from(*candidate) * u128::from(mirror.triples) / u128::from(compared.max(1));
             is_noise(mirror.triples, u64::try_from(in_triples).unwrap_or(u64::MAX), *secondary)
         })
-        .map(|(place, _)| place.to_owned())
+        .map(|((place, shape), _)| (place.to_owned(), shape))
         .collect();
     let mut places: Vec<Place> = tallies
         .into_iter()
         // What only the secondary showed says nothing about the candidate.
         .filter(|(_, tallies)| tallies.candidate() > 0)
         .map(|((place, kind), Tallies { diverged, noise, secondary })| Place {
-            is_noise: diverged == 0 || noisy.contains(&place),
+            is_noise: diverged == 0 || noisy.contains(&(place.clone(), kind.is_of_shape())),
             example: examples.find(&mirror.name, &place, kind).cloned(),
             place,
             kind,

@@ -1,6 +1,7 @@
 //! End-to-end tests, one theme a file, each run with every Envoy under test.
 
 mod data;
+mod demo;
 mod faults;
 mod forged;
 mod harness;

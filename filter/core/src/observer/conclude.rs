@@ -116,8 +116,8 @@ impl Observer {
             state.tracker.record(&found.divergences, &other.divergences, most);
         }
         let known_noise = secondary.as_ref().map_or(&[][..], |other| &other.divergences);
-        let is_noise = |place: &Place| noise::explains(known_noise, place) || state.tracker.is_noise(place);
-        let (noisy, real): (Vec<_>, Vec<_>) = found.divergences.iter().partition(|found| is_noise(&found.place));
+        let is_noise = |found: &Divergence| noise::explains(known_noise, found) || state.tracker.is_noise(found);
+        let (noisy, real): (Vec<_>, Vec<_>) = found.divergences.iter().partition(|found| is_noise(found));
 
         // What did not fit into the list of divergences is noise only if the secondary has as much of it.
         let unexplained = found.dropped > secondary.as_ref().map_or(0, |other| other.dropped);
