@@ -8,7 +8,7 @@ use mirror_core::stats::names::Metric;
 use crate::host::{self, MetricType};
 
 /// How many gauges there can be; beyond that VMs share them, and one that lives hides one that died.
-const SLOTS: u32 = 64;
+const SLOTS: u32 = 256;
 const KEY: &str = "kubectl-mirror.slots";
 /// Two workers that start at the same moment may take turns; more tries than workers are enough.
 const TRIES: usize = 256;

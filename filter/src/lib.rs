@@ -61,9 +61,12 @@ impl Worker {
         if let Some(build) = host::define_metric(MetricType::Gauge, &Metric::Build { version }.encode()) {
             host::record_metric(build, 1);
         }
-        // The clock is as good a seed as any that a client cannot know.
-        let observer = Observer::new(host::now());
-        Self { observer, metrics: Metrics::default(), alive: Alive::claim(), ending: false }
+        // The clock is as good a seed as any: a client cannot know it to the nanosecond.
+        let now = host::now();
+        let alive = Alive::claim();
+        // A VM that dies before its first tick has lived too.
+        alive.beat(now);
+        Self { observer: Observer::new(now), metrics: Metrics::default(), alive, ending: false }
     }
 
     fn flush(&mut self, now: u64) {

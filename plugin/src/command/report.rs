@@ -18,7 +18,7 @@ use crate::source::admin;
 /// Show how the candidate's answers differ from the primary's, and how often.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The mirror, <namespace>/<route> or the route alone; all where it is left out.
+    /// The mirror, NAMESPACE/ROUTE or the route alone; all where it is left out.
     name: Option<String>,
 
     /// The admin page of a running Envoy, for example http://127.0.0.1:15000.

@@ -57,10 +57,13 @@ fn protocol(scheme: Scheme, give_up: Option<Duration>) -> Value {
         Scheme::Https => json!({ "auto_config": { "http_protocol_options": http1, "http2_protocol_options": {} } }),
     };
     options["@type"] = json!(type_url("envoy.extensions.upstreams.http.v3.HttpProtocolOptions"));
+    // Servers drop idle connections after some seconds. Envoy does so first: a request that is sent while the server lets
+    // go would fail, which no client would see without a proxy.
+    let mut common = json!({ "idle_timeout": "1s" });
     if let Some(limit) = give_up {
-        options["common_http_protocol_options"] =
-            json!({ "max_stream_duration": format!("{}.{:03}s", limit.as_secs(), limit.subsec_millis()) });
+        common["max_stream_duration"] = json!(format!("{}.{:03}s", limit.as_secs(), limit.subsec_millis()));
     }
+    options["common_http_protocol_options"] = common;
     options
 }
 

@@ -71,15 +71,18 @@ impl Run<'_> {
             () = interrupts.next() => bail!("interrupted before Envoy was ready"),
         };
         let statistics: admin::Address = session.admin().address().to_string().parse()?;
-        self.load_module(&statistics).await?;
+        let loaded = self.load_module(&statistics).await?;
 
         let end = self.traffic(&session, &statistics, &mut interrupts).await?;
         let last_tick = envoy(&admin::read(&statistics).await?).ticks.into_iter().max().unwrap_or(0);
         let _ = session.admin().stop_listening().await;
-        tokio::select! {
-            settled = local::settle(session.admin(), async || Ok(count(&admin::read(&statistics).await?).0)) => settled?,
-            // Whoever asks twice does not want to wait.
-            () = interrupts.next() => {}
+        let counted = async || Ok(count(&admin::read(&statistics).await?).0);
+        if loaded {
+            tokio::select! {
+                settled = local::settle(session.admin(), counted) => settled?,
+                // Whoever asks twice does not want to wait.
+                () = interrupts.next() => {}
+            }
         }
         let (snapshot, compared) = self.final_count(&statistics, last_tick).await?;
 
@@ -100,13 +103,13 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until Envoy has the module; warns at once where it refuses it, as the traffic to come will not be compared.
-    async fn load_module(&self, statistics: &admin::Address) -> anyhow::Result<()> {
+    /// Waits until Envoy has the module, and says whether it has; warns at once where it refuses it, as the traffic to come will not be compared.
+    async fn load_module(&self, statistics: &admin::Address) -> anyhow::Result<bool> {
         let deadline = Instant::now() + LOADING;
         while Instant::now() < deadline {
             let delivery = envoy(&admin::read(statistics).await?).delivery.unwrap_or_default();
             if delivery.accepted > 0 {
-                return Ok(());
+                return Ok(true);
             }
             if delivery.rejected > 0 || delivery.failed > 0 {
                 break;
@@ -118,7 +121,7 @@ impl Run<'_> {
             self.envoy.version,
             self.complaints()
         ));
-        Ok(())
+        Ok(false)
     }
 
     /// Reads the statistics once every VM of the module has ticked later than `last_tick`, the last one before the end of
