@@ -3,9 +3,10 @@
 use http::Method;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Protocol, Request};
+use mirror_tests::gate::Gate;
 use mirror_tests::mirror::{Running, Setup};
-use mirror_tests::on_each_envoy;
-use serde_json::json;
+use mirror_tests::{on_each_envoy, wait};
+use serde_json::{Value, json};
 
 async fn echo() -> Backend {
     Backend::start(|seen| Reply::ok(seen.path.clone())).await
@@ -56,14 +57,7 @@ fn on_the_mirrored_route_they_are_taken_away() {
 fn on_a_route_without_a_mirror_they_mean_nothing() {
     on_each_envoy(async |binary| {
         let (primary, candidate) = (echo().await, echo().await);
-        let mirror = Setup::new(primary.address(), candidate.address())
-            .routes(|routes| {
-                let plain = json!({"name": "plain", "match": {"prefix": "/plain"}, "route": {"cluster": "primary"}});
-                let list = routes["virtual_hosts"][0]["routes"].as_array_mut().expect("a list of routes");
-                list.insert(0, plain);
-            })
-            .start(binary)
-            .await;
+        let mirror = Setup::new(primary.address(), candidate.address()).routes(add_plain).start(binary).await;
         let forge = async || {
             for protocol in [Protocol::Http1, Protocol::Http2] {
                 for role in ["", "shadow", "secondary"] {
@@ -85,4 +79,46 @@ fn on_a_route_without_a_mirror_they_mean_nothing() {
         mirror.settled(2).await.assert_outcomes(&[("match", 2)]);
         assert_eq!(candidate.seen_lines(), ["GET /mirrored", "GET /mirrored"]);
     });
+}
+
+#[test]
+fn who_knows_a_pairs_id_cannot_answer_in_its_candidates_place() {
+    on_each_envoy(async |binary| {
+        let gate = Gate::default();
+        let held = gate.clone();
+        let primary = Backend::start(move |seen| match seen.path.as_str() {
+            "/held" => Reply::ok("the answer").after(&held),
+            _ => Reply::ok("another answer"),
+        })
+        .await;
+        // The candidate's place in the pair is free: its cluster does not exist.
+        let mirror = Setup::new(primary.address(), primary.address())
+            .workers(1)
+            .mirror(|mirror| mirror.candidate.cluster = "nowhere".into())
+            .routes(add_plain)
+            .start(binary)
+            .await;
+        let forge = async {
+            let seen = wait::until("the primary's request", async || primary.seen().first().cloned()).await;
+            let mut request = Request::get("/plain");
+            for name in ["x-mirror", "x-mirror-pair", "x-request-id"] {
+                assert_ne!(seen.header(name), "", "{name}");
+                request = request.header(name, seen.header(name));
+            }
+            for role in [None, Some("shadow"), Some("secondary")] {
+                let request = role.map_or(request.clone(), |role| request.clone().header("x-mirror-role", role));
+                assert_eq!(mirror.send(&request).await.text(), "another answer");
+            }
+            gate.open();
+        };
+        let (answer, ()) = tokio::join!(mirror.get("/held"), forge);
+        assert_eq!(answer.text(), "the answer");
+        mirror.settled(1).await.assert_outcomes(&[("incomplete (shadow_absent)", 1)]);
+    });
+}
+
+/// Adds a route without a mirror for `/plain`.
+fn add_plain(routes: &mut Value) {
+    let plain = json!({"name": "plain", "match": {"prefix": "/plain"}, "route": {"cluster": "primary"}});
+    routes["virtual_hosts"][0]["routes"].as_array_mut().expect("a list of routes").insert(0, plain);
 }
