@@ -10,10 +10,9 @@
 //! it did not (a random flag agrees half the time), unless it differs clearly more often with the candidate. See
 //! [`is_noise`].
 
-use std::collections::BTreeMap;
-
 use crate::divergence::Divergence;
 use crate::place::Place;
+use crate::sorted::Sorted;
 
 /// Triples (primary, candidate and secondary, all compared) that must have been seen before statistics say anything.
 pub const LEAST_TRIPLES: u64 = 20;
@@ -79,7 +78,7 @@ struct Counted {
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     triples: u64,
-    places: BTreeMap<Place, Counted>,
+    places: Sorted<Place, Counted>,
 }
 
 impl Tracker {
@@ -107,12 +106,7 @@ impl Tracker {
             if divergences.iter().take(i).any(|earlier| here(&earlier)) {
                 continue;
             }
-            let full = self.places.len() >= most;
-            let counted = match self.places.get_mut(&divergence.place) {
-                Some(counted) => counted,
-                None if full => continue,
-                None => self.places.entry(divergence.place.clone()).or_default(),
-            };
+            let Some(counted) = self.places.entry(&divergence.place, most, Counted::default) else { continue };
             let shape = divergences.iter().filter(here).any(|found| found.kind.is_of_shape());
             let content = divergences.iter().filter(here).any(|found| !found.kind.is_of_shape());
             add(counted, shape, content);
@@ -121,7 +115,7 @@ impl Tracker {
 
     fn fade(&mut self) {
         self.triples /= 2;
-        self.places.retain(|_, Counted { shape, content }| {
+        self.places.retain(|Counted { shape, content }| {
             let counts = [&mut shape.candidate, &mut shape.secondary, &mut content.candidate, &mut content.secondary];
             counts.into_iter().fold(false, |any, count| {
                 *count /= 2;
@@ -230,6 +224,6 @@ mod tests {
             tracker.record(&[], &[], 2);
         }
         assert!(tracker.triples < AGE);
-        assert!(!tracker.places.contains_key(&Place::from("/once".to_owned())));
+        assert!(tracker.places.get(&Place::from("/once".to_owned())).is_none());
     }
 }
