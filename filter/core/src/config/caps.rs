@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use super::read::Value;
 
 /// Bounds, each with a default that suits a gateway. All are per Envoy worker but `examples_per_minute`, which is
 /// per worker too and so grows with their number.
@@ -49,6 +50,28 @@ impl Default for Caps {
 }
 
 impl Caps {
+    pub(super) fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let mut bound = |name, default| Ok::<_, ConfigError>(fields.optional(name, Value::integer)?.unwrap_or(default));
+        let default = Self::default();
+        let caps = Self {
+            body_bytes: bound("body_bytes", default.body_bytes)?,
+            decoded_bytes: bound("decoded_bytes", default.decoded_bytes)?,
+            decoded_ratio: bound("decoded_ratio", default.decoded_ratio)?,
+            pairs: bound("pairs", default.pairs)?,
+            pair_bytes: bound("pair_bytes", default.pair_bytes)?,
+            endpoints: bound("endpoints", default.endpoints)?,
+            places: bound("places", default.places)?,
+            statuses: bound("statuses", default.statuses)?,
+            pair_ttl_ms: fields.optional("pair_ttl_ms", Value::integer)?.unwrap_or(default.pair_ttl_ms),
+            examples_per_minute: fields
+                .optional("examples_per_minute", Value::integer)?
+                .unwrap_or(default.examples_per_minute),
+        };
+        fields.finish()?;
+        Ok(caps)
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         const MIB: usize = 1024 * 1024;
         let bounds = [

@@ -2,21 +2,22 @@
 //! with the same types, so a field that one side does not know cannot exist.
 
 mod caps;
+mod read;
 mod rules;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use caps::Caps;
+use read::Value;
 pub use rules::{EndpointTemplate, Rules, Tolerance, Unordered};
 
 /// The version of the format. A module refuses any other, so that an old module never half-understands a new plugin.
 pub const VERSION: u32 = 1;
 
 /// One mirror.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mirror {
     /// [`VERSION`].
     pub version: u32,
@@ -25,41 +26,35 @@ pub struct Mirror {
     /// Where the copies go.
     pub candidate: Target,
     /// The primary's version once more, to learn which places differ by themselves; off where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub secondary: Option<Target>,
     /// The hosts (without port) whose requests are copied. Envoy's configuration enforces this; the module only knows.
     pub hosts: Vec<String>,
     /// The methods that are copied. Envoy's configuration enforces this; the module only knows.
-    #[serde(default = "safe_methods")]
     pub methods: Vec<String>,
     /// Who draws the sample.
-    #[serde(default)]
     pub sampling: Sampling,
     /// Whether the route may send a primary to the candidate itself (a canary split); the module then checks each one.
-    #[serde(default = "yes")]
     pub split: bool,
     /// How closely to compare.
-    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    #[serde(skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
     /// How much to hold and to record.
-    #[serde(default)]
     pub caps: Caps,
 }
 
 /// Where copies of requests go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Target {
     /// The Envoy cluster, for example `outbound|80||hello-v2.default.svc.cluster.local`.
     pub cluster: String,
     /// Set where Knative's activator may stand in the path: it routes by these and not by the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub knative: Option<Knative>,
 }
 
 /// What `Knative-Serving-Revision` and `Knative-Serving-Namespace` must say on a copy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Knative {
     /// The revision's name.
     pub revision: String,
@@ -68,7 +63,7 @@ pub struct Knative {
 }
 
 /// Who decides which of the marked requests are copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// The selector: only sampled requests are marked, so a marked request without a shadow is an incomplete pair.
@@ -81,10 +76,6 @@ pub enum Sampling {
 /// The methods that change nothing (RFC 9110, section 9.2.1), without TRACE, which Envoy and servers rarely let pass.
 pub fn safe_methods() -> Vec<String> {
     ["GET", "HEAD", "OPTIONS"].map(str::to_owned).to_vec()
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Why a configuration was refused: where (a path such as `rules.tolerance[0].path`) and for what reason.
@@ -117,10 +108,26 @@ impl Mirror {
     /// Text that is not JSON, unknown or missing fields, another version, and values that make no sense; the path and
     /// the reason are said.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
-        let mut reader = serde_json::Deserializer::from_slice(json);
-        let mirror = read(&mut reader)?;
-        reader.end().map_err(|error| ConfigError::new(".", error.to_string()))?;
+        let mirror = Self::read(Value::document(json)?)?;
         mirror.check()?;
+        Ok(mirror)
+    }
+
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let mirror = Self {
+            version: fields.need("version")?.integer()?,
+            name: fields.need("name")?.string()?,
+            candidate: Target::read(fields.need("candidate")?)?,
+            secondary: fields.optional("secondary", Target::read)?,
+            hosts: fields.need("hosts")?.list(Value::string)?,
+            methods: fields.optional("methods", |value| value.list(Value::string))?.unwrap_or_else(safe_methods),
+            sampling: fields.optional("sampling", Sampling::read)?.unwrap_or_default(),
+            split: fields.optional("split", Value::truth)?.unwrap_or(true),
+            rules: fields.optional("rules", Rules::read)?.unwrap_or_default(),
+            caps: fields.optional("caps", Caps::read)?.unwrap_or_default(),
+        };
+        fields.finish()?;
         Ok(mirror)
     }
 
@@ -179,20 +186,35 @@ impl Mirror {
     }
 }
 
-/// Reads the document, and where it is mistaken says in which place.
-#[cfg(feature = "paths")]
-fn read(reader: &mut serde_json::Deserializer<serde_json::de::SliceRead<'_>>) -> Result<Mirror, ConfigError> {
-    serde_path_to_error::deserialize(reader).map_err(|error| {
-        // `?` stands for a place that the reader could not name: the document itself.
-        let path = error.path().to_string();
-        ConfigError::new(if path == "?" { "." } else { &path }, error.inner().to_string())
-    })
+impl Target {
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let target =
+            Self { cluster: fields.need("cluster")?.string()?, knative: fields.optional("knative", Knative::read)? };
+        fields.finish()?;
+        Ok(target)
+    }
 }
 
-/// Reads the document. Where it is mistaken, the reason tells line and column.
-#[cfg(not(feature = "paths"))]
-fn read(reader: &mut serde_json::Deserializer<serde_json::de::SliceRead<'_>>) -> Result<Mirror, ConfigError> {
-    Mirror::deserialize(reader).map_err(|error| ConfigError::new(".", error.to_string()))
+impl Knative {
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let knative =
+            Self { revision: fields.need("revision")?.string()?, namespace: fields.need("namespace")?.string()? };
+        fields.finish()?;
+        Ok(knative)
+    }
+}
+
+impl Sampling {
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let invalid = value.invalid("`selector` or `envoy`");
+        match value.string()?.as_str() {
+            "selector" => Ok(Self::Selector),
+            "envoy" => Ok(Self::Envoy),
+            _ => Err(invalid),
+        }
+    }
 }
 
 /// The fingerprint of a configuration's JSON text: FNV-1a, 32 bits, in hex.
@@ -249,10 +271,17 @@ mod tests {
     fn a_configuration_is_read_back_as_it_was_written() {
         let full = r#"{"version":1,"name":"ns/r","candidate":{"cluster":"c","knative":{"revision":"r2","namespace":"ns"}},
             "secondary":{"cluster":"p"},"hosts":["h"],"methods":["GET","POST"],"sampling":"envoy",
-            "rules":{"ignore":["/a/*","header:x"],"include":["header:date"],"tolerance":[{"path":"/p","absolute":0.5}],
-            "unordered":[{"path":"/l","key":"/id"}],"subset":["body"],"redact":["/s"],"endpoints":["/u/{id}"]},
-            "caps":{"body_bytes":1000}}"#;
+            "split":false,
+            "rules":{"ignore":["/a/*","header:x"],"include":["header:date"],
+            "tolerance":[{"path":"/p","absolute":0.5},{"path":"/q","relative":1e-3}],
+            "unordered":[{"path":"/l","key":"/id"}],"subset":["body"],"redact":["/s\u00e9"],"endpoints":["/u/{id}"]},
+            "caps":{"body_bytes":1000,"decoded_bytes":1001,"decoded_ratio":1002,"pairs":1003,"pair_bytes":1024,
+            "pair_ttl_ms":1005,"endpoints":106,"places":107,"statuses":108,"examples_per_minute":109}}"#;
         let mirror = Mirror::from_json(full.as_bytes()).expect("a full configuration");
+        let written: serde_json::Value = serde_json::from_str(full).expect("JSON");
+        assert_eq!(serde_json::to_value(&mirror).expect("JSON"), written, "every field was read");
+        let rules = serde_json::from_value(written["rules"].clone());
+        assert_eq!(rules.ok().as_ref(), Some(&mirror.rules), "rules files are read by other code");
         assert_eq!(Mirror::from_json(mirror.to_json().as_bytes()), Ok(mirror.clone()));
         assert_eq!(mirror.fingerprint().len(), 8);
         assert_ne!(mirror.fingerprint(), Mirror { hosts: vec!["i".into()], ..mirror }.fingerprint());
@@ -264,18 +293,45 @@ mod tests {
         for (json, path, reason) in [
             ("{".to_owned(), ".", "EOF"),
             (format!("{SMALLEST}x"), ".", "trailing"),
+            ("[]".to_owned(), ".", "expected an object"),
             (with(r#""version":1"#, r#""version":2"#), "version", "version 2 is not known"),
+            (with(r#""version":1"#, r#""version":1.0"#), "version", "invalid value"),
+            (with(r#""version":1"#, r#""version":4294967297"#), "version", "invalid value"),
+            (with(r#""version":1"#, r#""version":null"#), ".", "missing field `version`"),
+            (with(r#""hosts""#, r#""version":1,"hosts""#), "version", "there twice"),
+            (with(r#""default/hello""#, "7"), "name", "expected a string"),
+            (with("default/hello", r"\ud800"), "name", "UTF-8"),
             (with("}", r#","nope":1}"#), "candidate.nope", "unknown field"),
             (with(r#""candidate":{"cluster":"c"},"#, ""), ".", "missing field `candidate`"),
             (with("default/hello", "hello"), "name", "<namespace>/<route>"),
             (with("default/hello", "a/b/c"), "name", "<namespace>/<route>"),
             (with(r#"["h"]"#, "[]"), "hosts", "at least one"),
+            (with(r#"["h"]"#, r#"{"h":1}"#), "hosts", "expected a list"),
+            (with(r#"["h"]"#, r#"["h", 1]"#), "hosts[1]", "expected a string"),
             (with(r#"["h"]"#, r#"["h/x"]"#), "hosts[0]", "not a host"),
+            (with(r#"["h"]"#, r#"["h"],"sampling":"both""#), "sampling", "`selector` or `envoy`"),
+            (with(r#"["h"]"#, r#"["h"],"split":"no""#), "split", "true or false"),
             (with(r#"["h"]"#, r#"["h"],"methods":["get"]"#), "methods[0]", "upper case"),
             (with(r#"["h"]"#, r#"["h"],"methods":["CONNECT"]"#), "methods[0]", "CONNECT"),
             (with(r#"["h"]"#, r#"["h"],"secondary":{"cluster":"c"}"#), "secondary.cluster", "candidate's"),
             (with(r#"["h"]"#, r#"["h"],"rules":{"ignore":["a"]}"#), "rules.ignore[0]", "names no place"),
             (with(r#"["h"]"#, r#"["h"],"rules":{"tolerance":[{"path":"/a"}]}"#), "rules.tolerance[0]", "absolute"),
+            (
+                with(r#"["h"]"#, r#"["h"],"rules":{"tolerance":[{"path":"/a","absolute":"1"}]}"#),
+                "rules.tolerance[0].absolute",
+                "a number",
+            ),
+            (
+                with(r#"["h"]"#, r#"["h"],"rules":{"tolerance":[{"path":"/a","absolute":1e999}]}"#),
+                "rules.tolerance[0].absolute",
+                "not negative",
+            ),
+            (
+                with(r#"["h"]"#, r#"["h"],"rules":{"unordered":[{"path":"/a","by":1}]}"#),
+                "rules.unordered[0].by",
+                "unknown",
+            ),
+            (with(r#"["h"]"#, r#"["h"],"rules":{"endpoints":["a"]}"#), "rules.endpoints[0]", "template"),
             (with(r#"["h"]"#, r#"["h"],"caps":{"body_bytes":0}"#), "caps.body_bytes", "at least"),
             (with(r#"["h"]"#, r#"["h"],"caps":{"body_bytes":-1}"#), "caps.body_bytes", "invalid value"),
         ] {

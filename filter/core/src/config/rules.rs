@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use super::read::Value;
 use crate::place::{Pattern, Segment};
 
 /// All rules of a mirror.
@@ -97,7 +98,46 @@ impl From<EndpointTemplate> for String {
     }
 }
 
+impl Tolerance {
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let rule = Self {
+            path: fields.need("path")?.parsed()?,
+            absolute: fields.optional("absolute", Value::number)?,
+            relative: fields.optional("relative", Value::number)?,
+        };
+        fields.finish()?;
+        Ok(rule)
+    }
+}
+
+impl Unordered {
+    fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let rule = Self { path: fields.need("path")?.parsed()?, key: fields.optional("key", Value::parsed)? };
+        fields.finish()?;
+        Ok(rule)
+    }
+}
+
 impl Rules {
+    pub(super) fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let mut patterns =
+            |name| fields.optional(name, |value| value.list(Value::parsed)).map(Option::unwrap_or_default);
+        let rules = Self {
+            ignore: patterns("ignore")?,
+            include: patterns("include")?,
+            subset: patterns("subset")?,
+            redact: patterns("redact")?,
+            tolerance: fields.optional("tolerance", |value| value.list(Tolerance::read))?.unwrap_or_default(),
+            unordered: fields.optional("unordered", |value| value.list(Unordered::read))?.unwrap_or_default(),
+            endpoints: fields.optional("endpoints", |value| value.list(Value::parsed))?.unwrap_or_default(),
+        };
+        fields.finish()?;
+        Ok(rules)
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

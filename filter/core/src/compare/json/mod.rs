@@ -15,9 +15,9 @@
 mod array;
 mod digest;
 mod hash;
-mod lex;
+pub(crate) mod lex;
 mod members;
-mod number;
+pub(crate) mod number;
 mod object;
 mod pair;
 mod path;
@@ -25,7 +25,7 @@ mod path;
 #[cfg(not(target_arch = "wasm32"))]
 mod properties;
 mod rules;
-mod string;
+pub(crate) mod string;
 #[cfg(test)]
 mod tests;
 mod unordered;

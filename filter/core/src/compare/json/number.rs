@@ -113,6 +113,17 @@ pub fn equal(one: &[u8], other: &[u8]) -> bool {
     one.negative == other.negative && one.digits().eq(other.digits()) && one.exponent_above(&other) == 0
 }
 
+/// The number as a program holds it, or next to it: the first 18 digits count. Infinite where it is too large.
+pub fn nearest(lexeme: &[u8]) -> f64 {
+    let decimal = Decimal::of(lexeme);
+    let Some((mantissa, power)) = decimal.scaled() else {
+        return if decimal.exponent_negative { 0.0 } else { f64::INFINITY };
+    };
+    let magnitude = i32::try_from(power.unsigned_abs()).map_or(f64::INFINITY, |power| 10_f64.powi(power));
+    // Powers of ten are exact up to 10^22, their fractions are not.
+    if power < 0 { mantissa as f64 / magnitude } else { mantissa as f64 * magnitude }
+}
+
 /// A hash that lexemes of equal value share.
 pub fn hash(lexeme: &[u8]) -> u64 {
     let decimal = Decimal::of(lexeme);
@@ -225,6 +236,19 @@ mod tests {
             assert!(!equal(one.as_bytes(), other.as_bytes()), "{one} {other}");
             assert!(!equal(other.as_bytes(), one.as_bytes()), "{other} {one}");
         }
+    }
+
+    #[test]
+    fn numbers_are_read_as_programs_hold_them() {
+        for lexeme in
+            ["0", "-0.0", "1", "-2.5", "0.1", "0.001", "1e-3", "123456.789", "9007199254740993", "1e22", "1E+20"]
+        {
+            assert_eq!(Ok(nearest(lexeme.as_bytes())), lexeme.parse(), "{lexeme}");
+        }
+        assert_eq!(nearest(b"0e9999999999"), 0.0);
+        assert_eq!(nearest(b"1e-9999999999"), 0.0);
+        assert_eq!(nearest(b"1e400"), f64::INFINITY);
+        assert_eq!(nearest(b"1e9999999999"), f64::INFINITY);
     }
 
     #[test]
