@@ -1,13 +1,13 @@
 //! Metric names to the host's ids. The names themselves, and how many there may be, are mirror-core's business.
 
-use std::collections::BTreeMap;
+use mirror_core::sorted::Sorted;
 
 use crate::host::{self, MetricType};
 
 /// The counters that this VM has defined.
 #[derive(Default)]
 pub struct Metrics {
-    counters: BTreeMap<String, u32>,
+    counters: Sorted<String, u32>,
 }
 
 impl Metrics {

@@ -8,10 +8,9 @@
 //! it did not (a random flag agrees half the time), unless it differs clearly more often with the candidate. See
 //! [`is_noise`].
 
-use std::collections::BTreeMap;
-
 use crate::divergence::{Divergence, Kind};
 use crate::place::Place;
+use crate::sorted::Sorted;
 
 /// Triples (primary, candidate and secondary, all compared) that must have been seen before statistics say anything.
 pub const LEAST_TRIPLES: u64 = 20;
@@ -69,7 +68,7 @@ struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     triples: u64,
-    places: BTreeMap<Place, Counts>,
+    places: Sorted<Place, Counts>,
 }
 
 impl Tracker {
@@ -89,12 +88,7 @@ impl Tracker {
             if divergences.iter().take(i).any(|earlier| earlier.place == divergence.place) {
                 continue;
             }
-            let full = self.places.len() >= most;
-            let counts = match self.places.get_mut(&divergence.place) {
-                Some(counts) => counts,
-                None if full => continue,
-                None => self.places.entry(divergence.place.clone()).or_default(),
-            };
+            let Some(counts) = self.places.entry(&divergence.place, most, Counts::default) else { continue };
             let count = which(counts);
             *count = count.saturating_add(1);
         }
@@ -102,7 +96,7 @@ impl Tracker {
 
     fn fade(&mut self) {
         self.triples /= 2;
-        self.places.retain(|_, counts| {
+        self.places.retain(|counts| {
             counts.candidate /= 2;
             counts.secondary /= 2;
             counts.candidate > 0 || counts.secondary > 0
@@ -183,6 +177,6 @@ mod tests {
             tracker.record(&[], &[], 2);
         }
         assert!(tracker.triples < AGE);
-        assert!(!tracker.places.contains_key(&Place::from("/once".to_owned())));
+        assert!(tracker.places.get(&Place::from("/once".to_owned())).is_none());
     }
 }

@@ -1,7 +1,6 @@
 //! The mirrors that a worker knows, each with its configuration and its counts. A configuration is parsed once; a mark
 //! with its fingerprint then costs no host call.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::Facts;
@@ -10,6 +9,7 @@ use crate::example::Writer;
 use crate::noise::Tracker;
 use crate::outcome::Outcome;
 use crate::pair::{Setting, Table};
+use crate::sorted::Sorted;
 use crate::stats::{Record, Stats};
 
 /// The most mirrors that a worker knows at once.
@@ -99,7 +99,7 @@ struct Refused {
 #[derive(Debug, Default)]
 pub(super) struct Mirrors {
     states: Vec<State>,
-    by_name: BTreeMap<String, usize>,
+    by_name: Sorted<String, usize>,
     refused: Vec<Refused>,
     clock: u64,
 }
