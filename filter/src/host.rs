@@ -1,5 +1,6 @@
 //! Every call to the host, in one place. None of them can panic: whatever status comes back becomes an `Option` or a
-//! `Result`. (The SDK's own wrappers panic on statuses that they do not expect, and a panic fails the request at hand.)
+//! `Result`. (The wrappers of the crate `proxy-wasm` panic on statuses that they do not expect, and a panic fails the
+//! request at hand.)
 //!
 //! The functions and numbers are those of proxy-wasm ABI 0.2.1.
 

@@ -4,11 +4,13 @@
 //! shadow, both on one worker and so in one VM. It never pauses, buffers or changes a response; the only thing that it
 //! ever changes is a shadow's request headers.
 //!
-//! - `host.rs`: every host call, none of which can panic
+//! - `abi.rs`: what Envoy calls
+//! - `host.rs`: what Envoy is called for, none of which can panic
 //! - `metrics.rs`: metric names to the host's ids
 //! - `alive.rs`: the sign of life by which a report sees that a VM has died
-//! - this file: the contexts that Envoy calls
+//! - this file: what is done in a callback
 
+mod abi;
 mod alive;
 mod host;
 mod metrics;
@@ -17,9 +19,8 @@ use std::cell::RefCell;
 
 use mirror_core::headers::HeaderBlock;
 use mirror_core::observer::{Admission, Facts, Observer, Output, Ticket};
+use mirror_core::sorted::Sorted;
 use mirror_core::stats::names::{Metric, Text};
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
-use proxy_wasm::types::{Action, ContextType};
 
 use crate::alive::Alive;
 use crate::host::{Map, MetricType};
@@ -29,18 +30,18 @@ use crate::metrics::Metrics;
 /// moved, so it happens beside the traffic and not in it.
 const TICK_MS: u32 = 1000;
 
-#[allow(missing_docs, reason = "made by the macro")]
-mod entry {
-    proxy_wasm::main! {{
-        proxy_wasm::set_root_context(|_| Box::new(super::Root));
-    }}
-}
+/// The most streams that are observed at once. The pair table ends far earlier; this holds even if a stream's end never came.
+const MOST_STREAMS: usize = 1 << 16;
 
-/// What one VM, and so one worker, knows. All contexts of a VM run on one thread.
+/// What one VM, and so one worker, knows. All callbacks of a VM run on one thread.
 struct Worker {
     observer: Observer,
     metrics: Metrics,
     alive: Alive,
+    /// The streams under observation that have not ended: one upstream stream is a primary's try, or a shadow.
+    streams: Sorted<u32, Ticket>,
+    /// The root context that was configured last.
+    root: u32,
     /// The host has ended the root context: no tick will come any more, but streams may still be under way.
     ending: bool,
 }
@@ -51,8 +52,14 @@ thread_local! {
 
 /// Runs `f` on this worker's state. A callback inside a callback (which Envoy does not do) would find it taken and
 /// does nothing.
-fn with_worker<T>(f: impl FnOnce(&mut Worker) -> T) -> Option<T> {
-    WORKER.try_with(|cell| cell.try_borrow_mut().ok().and_then(|mut worker| worker.as_mut().map(f))).ok().flatten()
+fn with_worker(f: impl FnOnce(&mut Worker)) {
+    let _ = WORKER.try_with(|cell| {
+        if let Ok(mut worker) = cell.try_borrow_mut()
+            && let Some(worker) = worker.as_mut()
+        {
+            f(worker);
+        }
+    });
 }
 
 impl Worker {
@@ -62,8 +69,15 @@ impl Worker {
             host::record_metric(build, 1);
         }
         // The clock is as good a seed as any: a client cannot know it to the nanosecond.
-        let now = host::now();
-        Self { observer: Observer::new(now), metrics: Metrics::default(), alive: Alive::claim(), ending: false }
+        let observer = Observer::new(host::now());
+        Self {
+            observer,
+            metrics: Metrics::default(),
+            alive: Alive::claim(),
+            streams: Sorted::new(),
+            root: 0,
+            ending: false,
+        }
     }
 
     fn flush(&mut self, now: u64) {
@@ -76,144 +90,110 @@ impl Worker {
             self.flush(now);
         }
     }
-}
 
-struct Root;
-
-impl Context for Root {
-    fn on_done(&mut self) -> bool {
-        with_worker(|worker| {
-            worker.ending = true;
-            worker.flush(host::now());
-            worker.alive.retire();
-        });
-        true
-    }
-}
-
-impl RootContext for Root {
-    fn on_configure(&mut self, _size: usize) -> bool {
-        let started = WORKER.try_with(|cell| {
-            if let Ok(mut worker) = cell.try_borrow_mut() {
-                // A VM that served an earlier configuration goes on with its pairs.
-                worker.get_or_insert_with(Worker::start).ending = false;
-            }
-        });
-        started.is_ok() && host::set_tick_period(TICK_MS).is_ok()
-    }
-
-    fn on_tick(&mut self) {
-        let now = host::now();
-        with_worker(|worker| {
-            worker.observer.on_tick(now);
-            worker.flush(now);
-            worker.alive.beat(now);
-        });
-    }
-
-    fn create_http_context(&self, _context_id: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Stream { ticket: None, complete: false }))
-    }
-
-    fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
-    }
-}
-
-/// One upstream stream: a primary's try, or a shadow.
-struct Stream {
-    ticket: Option<Ticket>,
-    complete: bool,
-}
-
-impl Stream {
-    fn complete(&mut self) {
-        let Some(ticket) = self.ticket else { return };
-        if self.complete {
-            return;
-        }
-        self.complete = true;
-        let now = host::now();
-        with_worker(|worker| {
-            worker.observer.on_complete(now, ticket, &mut StreamFacts);
-            worker.settle(now);
-        });
-    }
-}
-
-impl Context for Stream {
-    fn on_done(&mut self) -> bool {
-        if let Some(ticket) = self.ticket
-            && !self.complete
-        {
+    /// The response of an observed stream is there in full.
+    fn complete(&mut self, stream: u32) {
+        if let Some(ticket) = self.streams.remove(&stream) {
             let now = host::now();
-            with_worker(|worker| {
-                worker.observer.on_gone(now, ticket, &mut StreamFacts);
-                worker.settle(now);
-            });
+            self.observer.on_complete(now, ticket, &mut StreamFacts);
+            self.settle(now);
         }
-        true
     }
 }
 
-impl HttpContext for Stream {
-    fn on_http_request_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
-        let Some(headers) = host::headers(Map::RequestHeaders).and_then(HeaderBlock::parse) else {
-            return Action::Continue;
-        };
-        #[cfg(all(feature = "trap", target_arch = "wasm32"))]
-        if headers.get("x-mirror-test-trap").is_some() {
-            core::arch::wasm32::unreachable();
+fn on_configure(root: u32) -> bool {
+    let started = WORKER.try_with(|cell| {
+        if let Ok(mut worker) = cell.try_borrow_mut() {
+            // A VM that served an earlier configuration goes on with its pairs.
+            let worker = worker.get_or_insert_with(Worker::start);
+            worker.root = root;
+            worker.ending = false;
         }
-        let now = host::now();
-        let admission = with_worker(|worker| {
-            let admission = worker.observer.on_request(now, headers, &mut StreamFacts);
-            worker.settle(now);
-            admission
-        });
-        if let Some(Admission::Observe { ticket, set_headers }) = admission {
+    });
+    started.is_ok() && host::set_tick_period(TICK_MS).is_ok()
+}
+
+fn on_tick() {
+    let now = host::now();
+    with_worker(|worker| {
+        worker.observer.on_tick(now);
+        worker.flush(now);
+        worker.alive.beat(now);
+    });
+}
+
+fn on_request_headers(stream: u32) {
+    let Some(headers) = host::headers(Map::RequestHeaders).and_then(HeaderBlock::parse) else { return };
+    #[cfg(all(feature = "trap", target_arch = "wasm32"))]
+    if headers.get("x-mirror-test-trap").is_some() {
+        core::arch::wasm32::unreachable();
+    }
+    let now = host::now();
+    with_worker(|worker| {
+        let admission = worker.observer.on_request(now, headers, &mut StreamFacts);
+        worker.settle(now);
+        if let Admission::Observe { ticket, set_headers } = admission {
+            // The pair of a stream that has no room here ends when its time to live does.
+            if worker.streams.len() < MOST_STREAMS {
+                worker.streams.insert(stream, ticket);
+            }
             for (name, value) in set_headers {
                 // A shadow whose headers the host will not change is still a shadow; it is compared as it is.
                 let _ = host::set_request_header(name, &value);
             }
-            self.ticket = Some(ticket);
         }
-        Action::Continue
-    }
+    });
+}
 
-    fn on_http_response_headers(&mut self, _count: usize, end_of_stream: bool) -> Action {
-        let Some(ticket) = self.ticket else { return Action::Continue };
+fn on_response_headers(stream: u32, end: bool) {
+    with_worker(|worker| {
+        let Some(ticket) = worker.streams.get(&stream).copied() else { return };
         if let Some(headers) = host::headers(Map::ResponseHeaders).and_then(HeaderBlock::parse) {
-            with_worker(|worker| worker.observer.on_response_headers(ticket, headers, &mut StreamFacts));
+            worker.observer.on_response_headers(ticket, headers, &mut StreamFacts);
         }
-        if end_of_stream {
-            self.complete();
+        if end {
+            worker.complete(stream);
         }
-        Action::Continue
-    }
+    });
+}
 
-    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
-        let Some(ticket) = self.ticket else { return Action::Continue };
-        if size > 0 && with_worker(|worker| worker.observer.wants_body(ticket, size)) == Some(true) {
+fn on_response_body(stream: u32, size: usize, end: bool) {
+    with_worker(|worker| {
+        let Some(ticket) = worker.streams.get(&stream).copied() else { return };
+        if size > 0 && worker.observer.wants_body(ticket, size) {
             match host::response_body(size) {
-                Some(bytes) => with_worker(|worker| worker.observer.on_body(ticket, &bytes)),
-                None => with_worker(|worker| worker.observer.on_body_lost(ticket)),
-            };
+                Some(bytes) => worker.observer.on_body(ticket, &bytes),
+                None => worker.observer.on_body_lost(ticket),
+            }
         }
-        if end_of_stream {
-            self.complete();
+        if end {
+            worker.complete(stream);
         }
-        Action::Continue
-    }
+    });
+}
 
-    fn on_http_response_trailers(&mut self, _count: usize) -> Action {
-        let Some(ticket) = self.ticket else { return Action::Continue };
+fn on_response_trailers(stream: u32) {
+    with_worker(|worker| {
+        let Some(ticket) = worker.streams.get(&stream).copied() else { return };
         if let Some(trailers) = host::headers(Map::ResponseTrailers).and_then(HeaderBlock::parse) {
-            with_worker(|worker| worker.observer.on_trailers(ticket, trailers));
+            worker.observer.on_trailers(ticket, trailers);
         }
-        self.complete();
-        Action::Continue
-    }
+        worker.complete(stream);
+    });
+}
+
+fn on_done(context: u32) {
+    with_worker(|worker| {
+        if let Some(ticket) = worker.streams.remove(&context) {
+            let now = host::now();
+            worker.observer.on_gone(now, ticket, &mut StreamFacts);
+            worker.settle(now);
+        } else if context == worker.root {
+            worker.ending = true;
+            worker.flush(host::now());
+            worker.alive.retire();
+        }
+    });
 }
 
 /// The facts of the stream whose callback is running.
