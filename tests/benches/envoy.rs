@@ -15,8 +15,8 @@ use mirror_tests::mirror::{Running, Setup};
 use mirror_tests::plain;
 use serde_json::{Value, json};
 
-const ROUNDS: usize = 12;
-const CONNECTIONS: usize = 16;
+const ROUNDS: usize = 8;
+const CONNECTIONS: usize = 32;
 /// About 1.2 KB of JSON, and about 73 KB.
 const SMALL: usize = 12;
 const LARGE: usize = 700;

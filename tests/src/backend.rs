@@ -100,6 +100,8 @@ async fn serve(listener: TcpListener, handler: Arc<Handler>, seen: Arc<Mutex<Vec
     // Connections end with the server: a set of tasks aborts them all when it is dropped.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
+        // Else the system holds small parts of an answer back for 40 ms.
+        let _ = stream.set_nodelay(true);
         while connections.try_join_next().is_some() {}
         let handler = Arc::clone(&handler);
         let seen = Arc::clone(&seen);
