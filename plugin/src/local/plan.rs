@@ -79,7 +79,8 @@ impl Plan {
             sampling: Sampling::Selector,
             split: false,
             rules: wish.rules,
-            caps: Caps::default(),
+            // The log is this run's own, and the report takes its examples from it.
+            caps: Caps { examples_per_minute: 240, ..Caps::default() },
         };
         let selection = Selection {
             millionths: wish.millionths,

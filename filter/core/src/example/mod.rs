@@ -55,7 +55,7 @@ pub struct Writer {
 /// What an example costs.
 const COST: u64 = 60_000_000_000;
 /// The most examples at once.
-const BURST: u32 = 10;
+const BURST: u32 = 32;
 /// How many places and kinds are remembered as shown; beyond that, memory starts anew.
 const SHOWN_MOST: usize = 512;
 /// The most bytes of a pair's id, and of a place or an endpoint.
@@ -63,7 +63,7 @@ const PAIR_BYTES: usize = 64;
 const TEXT_BYTES: usize = 256;
 
 impl Writer {
-    /// Allows `per_minute` examples, spread evenly but for a burst of ten at most; 0 for none.
+    /// Allows `per_minute` examples, spread evenly but for a burst of 32 at most; 0 for none.
     pub fn new(per_minute: u32) -> Self {
         let mut writer = Self { per_minute, credit: 0, at: 0, shown: Vec::new(), dropped: 0 };
         writer.credit = writer.most_credit();
