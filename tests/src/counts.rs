@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mirror_core::divergence::Kind;
 use mirror_core::stats::Tally;
-use mirror_core::stats::names::{Class, Diagnostic, Metric, Named, Text};
+use mirror_core::stats::names::{Class, Diagnostic, Metric, Named};
 
 /// Counts by what they count. What was never counted is not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Counts {
 
     /// The same of the mirror `name` alone.
     pub fn of_mirror(stats: &BTreeMap<String, u64>, name: &str) -> Self {
-        Self::of_some(stats, |metric| mirror(metric).is_some_and(|text| text.as_str() == name))
+        Self::of_some(stats, |metric| metric.mirror().is_some_and(|text| text.as_str() == name))
     }
 
     fn of_some(stats: &BTreeMap<String, u64>, wanted: impl Fn(&Metric) -> bool) -> Self {
@@ -94,20 +94,6 @@ impl Counts {
         of_tally
             .map(|((place, kind, _), n)| (format!("{} {kind}", place.as_deref().unwrap_or("(others)")), *n))
             .collect()
-    }
-}
-
-/// The mirror that a metric is of.
-fn mirror(metric: &Metric) -> Option<&Text> {
-    match metric {
-        Metric::Pairs { mirror, .. }
-        | Metric::Endpoint { mirror, .. }
-        | Metric::Place { mirror, .. }
-        | Metric::Status { mirror, .. }
-        | Metric::Latency { mirror, .. }
-        | Metric::Triples { mirror } => Some(mirror),
-        Metric::Diagnostic { mirror, .. } => mirror.as_ref(),
-        Metric::Alive { .. } | Metric::Build { .. } => None,
     }
 }
 

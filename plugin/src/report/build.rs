@@ -18,8 +18,8 @@ pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
     let mut mirrors: BTreeMap<String, Counts> = BTreeMap::new();
     let mut diagnostics: BTreeMap<Diagnostic, u64> = BTreeMap::new();
     for (metric, &n) in &snapshot.counters {
-        match (mirror_of(metric), metric) {
-            (Some(mirror), metric) => mirrors.entry(mirror.to_owned()).or_default().add(metric, n),
+        match (metric.mirror(), metric) {
+            (Some(mirror), metric) => mirrors.entry(mirror.as_str().to_owned()).or_default().add(metric, n),
             (None, Metric::Diagnostic { what, mirror: None }) => *diagnostics.entry(*what).or_default() += n,
             _ => {}
         }
@@ -30,19 +30,6 @@ pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
         gateways: snapshot.instances.iter().map(gateway).collect(),
         mirrors: mirrors.map(|(name, counts)| counts.mirror(name, examples)).collect(),
         diagnostics: diagnostics.into_iter().filter(|(_, n)| *n > 0).collect(),
-    }
-}
-
-fn mirror_of(metric: &Metric) -> Option<&str> {
-    match metric {
-        Metric::Pairs { mirror, .. }
-        | Metric::Endpoint { mirror, .. }
-        | Metric::Place { mirror, .. }
-        | Metric::Status { mirror, .. }
-        | Metric::Latency { mirror, .. }
-        | Metric::Triples { mirror }
-        | Metric::Diagnostic { mirror: Some(mirror), .. } => Some(mirror.as_str()),
-        Metric::Diagnostic { mirror: None, .. } | Metric::Alive { .. } | Metric::Build { .. } => None,
     }
 }
 

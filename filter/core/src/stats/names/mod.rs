@@ -107,6 +107,20 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// The mirror that it is of; `None` for what concerns a whole worker.
+    pub fn mirror(&self) -> Option<&Text> {
+        match self {
+            Self::Pairs { mirror, .. }
+            | Self::Endpoint { mirror, .. }
+            | Self::Place { mirror, .. }
+            | Self::Status { mirror, .. }
+            | Self::Latency { mirror, .. }
+            | Self::Triples { mirror } => Some(mirror),
+            Self::Diagnostic { mirror, .. } => mirror.as_ref(),
+            Self::Alive { .. } | Self::Build { .. } => None,
+        }
+    }
+
     /// The metric's name, without [`ENVOY_PREFIX`].
     pub fn encode(&self) -> String {
         let mut name = Name(String::from(PREFIX));
