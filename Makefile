@@ -100,7 +100,7 @@ FUZZ_TARGETS := answers config headers json names observer
 fuzz: ## Fuzz all that reads bytes from the wire, FUZZ_SECONDS each (needs cargo-fuzz and a nightly toolchain)
 	@command -v cargo-fuzz >/dev/null || { echo "error: cargo install cargo-fuzz; rustup toolchain install nightly" >&2; exit 1; }
 	@for target in $(FUZZ_TARGETS); do \
-	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 -detect_leaks=0; \
+	    ASAN_OPTIONS=detect_leaks=0 $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10; \
 	done
 
 .PHONY: lint
