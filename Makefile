@@ -5,10 +5,11 @@ SHELL := /bin/sh
 .SHELLFLAGS := -euc
 .DEFAULT_GOAL := help
 
-# The oldest and the newest Envoy that `make test` covers, and all that `make test-all-envoys` does.
+# The oldest and the newest Envoy that `make test` covers, and all that `make test-all-envoys` does. (The wheel of 1.38.3
+# holds an Envoy without WebAssembly.)
 ENVOY_OLDEST := 1.36.2
 ENVOY_NEWEST := 1.40.0
-ENVOYS_ALL := $(ENVOY_OLDEST) 1.36.4 1.37.0 1.38.3 1.39.3 $(ENVOY_NEWEST)
+ENVOYS_ALL := $(ENVOY_OLDEST) 1.36.4 1.37.0 1.38.2 1.39.3 $(ENVOY_NEWEST)
 
 TOOLS := $(CURDIR)/.tools
 CARGO := cargo
