@@ -69,13 +69,24 @@ impl Instance {
     pub const ALIVE_WITHIN: u64 = 5;
 
     /// How many VMs run beside those of the workers, for the same time as the module does.
-    pub const BESIDE_WORKERS: u32 = 1;
+    const BESIDE_WORKERS: u32 = 1;
 
     /// How many workers compare.
     pub fn alive(&self) -> u32 {
-        let alive = self.ticks.iter().filter(|tick| self.clock.saturating_sub(**tick) <= Self::ALIVE_WITHIN).count();
+        let vms = self.vms_since(self.clock.saturating_sub(Self::ALIVE_WITHIN));
         // While one module replaces another there may be VMs of both.
-        u32::try_from(alive).unwrap_or(u32::MAX).saturating_sub(Self::BESIDE_WORKERS).min(self.workers)
+        vms.saturating_sub(Self::BESIDE_WORKERS).min(self.workers)
+    }
+
+    /// Whether every VM has ticked later than `second` of Envoy's clock, and so has handed over all that it knew then.
+    pub fn has_ticked_after(&self, second: u64) -> bool {
+        self.vms_since(second.saturating_add(1)) >= self.workers.saturating_add(Self::BESIDE_WORKERS)
+    }
+
+    /// How many VMs have ticked at `second` or later.
+    fn vms_since(&self, second: u64) -> u32 {
+        let vms = self.ticks.iter().filter(|tick| **tick >= second).count();
+        u32::try_from(vms).unwrap_or(u32::MAX)
     }
 
     /// What became of the module here.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kubectl_mirror::source::{Instance, admin};
+use kubectl_mirror::source::admin;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Answer, Client, Protocol, Request};
 use mirror_tests::counts::Counts;
@@ -141,12 +141,6 @@ async fn quiet(mirror: &Running) -> Counts {
     let address = mirror.envoy().admin().to_string().parse().expect("an address");
     let read = async || admin::read(&address).await.expect("a snapshot").instances[0].clone();
     let end = read().await.clock;
-    wait::until("a tick of each VM", async || {
-        let instance = read().await;
-        let ticked = instance.ticks.iter().filter(|tick| **tick > end).count();
-        let vms = instance.workers + Instance::BESIDE_WORKERS;
-        u32::try_from(ticked).is_ok_and(|n| n >= vms).then_some(())
-    })
-    .await;
+    wait::until("a tick of each VM", async || read().await.has_ticked_after(end).then_some(())).await;
     mirror.counts().await
 }

@@ -103,7 +103,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until Envoy has the module, and says whether it has; warns at once where it refuses it, as the traffic to come will not be compared.
+    /// Waits until Envoy has the module, and says whether it has; warns at once where it refuses it, as the traffic to come
+    /// will not be compared.
     async fn load_module(&self, statistics: &admin::Address) -> anyhow::Result<bool> {
         let deadline = Instant::now() + LOADING;
         while Instant::now() < deadline {
@@ -131,8 +132,7 @@ impl Run<'_> {
         loop {
             let snapshot = admin::read(statistics).await?;
             let instance = envoy(&snapshot);
-            let ticked = instance.ticks.iter().filter(|tick| **tick > last_tick).count();
-            let all = u32::try_from(ticked).is_ok_and(|n| n >= instance.workers + Instance::BESIDE_WORKERS);
+            let all = instance.has_ticked_after(last_tick);
             if all || instance.module() == Module::Rejected || Instant::now() >= deadline {
                 return Ok((snapshot, all));
             }
