@@ -13,6 +13,7 @@
 pub mod cli;
 pub mod command;
 pub mod envoy;
+pub mod grid;
 pub mod local;
 pub mod module;
 pub mod output;
