@@ -94,10 +94,11 @@ impl Observer {
             self.table.remember(identity);
             return self.skip(mirror, verified, Skip::SameRevision, headers, facts);
         }
-        let mut pair = Pair::new(mirror, setting, Rc::clone(key), *kind, self.clock.steady);
+        let mut pair = Pair::new(mirror, Rc::clone(&setting), Rc::clone(key), *kind, self.clock.steady);
         pair.identity = identity;
         pair.verified = verified;
         pair.same_revision = same_revision;
+        pair.like_secondary = is_like_secondary(&setting, marks, facts);
         pair.request = headers.clone();
         match self.table.insert(pair) {
             Some((slot, generation)) => {
@@ -236,6 +237,9 @@ impl Observer {
             self.table.remove(slot);
             return None;
         }
+        if role == Role::Secondary && !pair.like_secondary {
+            return None;
+        }
         let place = if role == Role::Secondary { &mut pair.secondary } else { &mut pair.candidate };
         if place.is_none() {
             *place = Some(Side::new(0, started));
@@ -291,5 +295,16 @@ fn is_same_revision(setting: &Setting, marks: &Marks<'_>, facts: &mut dyn Facts)
     match &candidate.knative {
         Some(knative) => marks.goes_to(knative),
         None => setting.mirror.split && facts.cluster().is_some_and(|cluster| cluster == candidate.cluster.as_bytes()),
+    }
+}
+
+/// Whether the primary goes to the secondary's version, so that what differs between the two differs by itself.
+fn is_like_secondary(setting: &Setting, marks: &Marks<'_>, facts: &mut dyn Facts) -> bool {
+    match &setting.mirror.secondary {
+        None => false,
+        Some(Target { knative: Some(knative), .. }) => marks.goes_to(knative),
+        Some(target) => {
+            !setting.mirror.split || facts.cluster().is_some_and(|cluster| cluster == target.cluster.as_bytes())
+        }
     }
 }
