@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 
+use bytes::Bytes;
+use http::header::DATE;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -62,7 +64,7 @@ async fn both_pages_are_read() {
         "/stats?format=json&filter=%5E%28wasmcustom%5C.mirror_v1__%7Cextension_config_discovery%5C.upstream_http_filter%5C.kubectl-mirror%29" => {
             (200, STATS)
         }
-        "/server_info?" => (200, SERVER_INFO),
+        "/server_info" => (200, SERVER_INFO),
         other => panic!("{other} was asked for"),
     })
     .await;
@@ -71,7 +73,7 @@ async fn both_pages_are_read() {
     assert_eq!(snapshot.counters.into_iter().collect::<Vec<_>>(), [(matching, 28)]);
     let [instance] = snapshot.instances.as_slice() else { panic!("{:?}", snapshot.instances) };
     let expected = Instance {
-        name: address.authority.clone(),
+        name: address.to_string().trim_start_matches("http://").to_owned(),
         envoy: "1.40.0".to_owned(),
         workers: 2,
         uptime: 75,
@@ -104,28 +106,4 @@ async fn a_closed_port_is_said_so() {
     drop(listener);
     let error = read(&address).await.expect_err("nobody listens").to_string();
     assert!(error.contains(&format!("at {address}: Connection refused")), "{error}");
-}
-
-#[test]
-fn addresses() {
-    for (text, shown) in [
-        ("http://127.0.0.1:15000", Some("http://127.0.0.1:15000")),
-        ("http://127.0.0.1:15000/", Some("http://127.0.0.1:15000")),
-        ("localhost:9901", Some("http://localhost:9901")),
-        ("http://[::1]:9901", Some("http://[::1]:9901")),
-        ("https://localhost:9901", None),
-        ("http://localhost:9901/stats", None),
-        ("localhost", None),
-        ("", None),
-    ] {
-        assert_eq!(text.parse::<Address>().ok().map(|address| address.to_string()).as_deref(), shown, "{text}");
-    }
-}
-
-#[test]
-fn http_dates() {
-    assert_eq!(seconds("Mon, 30 Nov 2026 14:07:32 GMT"), Some(1_796_047_652));
-    assert_eq!(seconds("Thu, 01 Jan 1970 00:00:01 GMT"), Some(1));
-    assert_eq!(seconds("yesterday"), None);
-    assert_eq!(seconds("Mon, 30 Foo 2026 14:07:32 GMT"), None);
 }
