@@ -13,6 +13,10 @@
 pub mod cli;
 pub mod command;
 pub mod envoy;
+pub mod intent;
+pub mod istio;
+pub mod kinds;
+pub mod knative;
 pub mod local;
 pub mod module;
 pub mod output;
