@@ -1,0 +1,129 @@
+//! The EnvoyFilter that puts the module into gateway pods: the module by extension discovery with a harmless default, and
+//! the selector, which stands disabled until a mirror's route switches it on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use k8s_openapi::ByteString;
+use kube::core::ObjectMeta;
+use mirror_core::config::fingerprint;
+use serde_json::{Value, json};
+
+use super::{Workload, names};
+use crate::envoy::observer::{self, Code, Discovery};
+use crate::envoy::selector;
+use crate::kinds::{ConfigPatch, EnvoyFilter, EnvoyFilterSpec, Patch};
+
+/// Which command installed the module: what `enable` installed goes with the last mirror, what `install` did stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstalledBy {
+    /// `kubectl mirror install`
+    Install,
+    /// `kubectl mirror enable`
+    Enable,
+}
+
+impl fmt::Display for InstalledBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Install => "install",
+            Self::Enable => "enable",
+        })
+    }
+}
+
+impl FromStr for InstalledBy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "install" => Ok(Self::Install),
+            "enable" => Ok(Self::Enable),
+            _ => Err(format!("`{text}` is neither `install` nor `enable`")),
+        }
+    }
+}
+
+/// What the annotations of an install object say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The version of the plugin that wrote it.
+    pub version: Option<String>,
+    /// The fingerprint of its module, see [`module_fingerprint`].
+    pub module: Option<String>,
+    /// Which command wrote it.
+    pub by: Option<InstalledBy>,
+}
+
+impl Installed {
+    /// Reads the annotations.
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
+        Self {
+            version: annotation(names::VERSION),
+            module: annotation(names::MODULE),
+            by: annotation(names::INSTALLED_BY).and_then(|by| by.parse().ok()),
+        }
+    }
+}
+
+/// A short name of this very module: 8 hex digits.
+pub fn module_fingerprint(module: &[u8]) -> String {
+    fingerprint(module)
+}
+
+/// The EnvoyFilter that puts `module` (WebAssembly) into the pods of `workload`.
+pub fn install(workload: &Workload, module: &[u8], by: InstalledBy) -> EnvoyFilter {
+    let extension = observer::extension(Code::Inline(&base64(module)));
+    let metadata = names::metadata(
+        &workload.namespace,
+        names::install(workload),
+        &[(names::MANAGED_BY, names::MANAGER), (names::INSTALL, "true")],
+        [
+            (names::VERSION, names::PLUGIN_VERSION.to_owned()),
+            (names::MODULE, module_fingerprint(module)),
+            (names::INSTALLED_BY, by.to_string()),
+        ],
+    );
+    let router = json!({
+        "name": ROUTER,
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
+            "upstream_http_filters": observer::upstream_filters(Discovery::Ads),
+        },
+    });
+    let spec = EnvoyFilterSpec {
+        workload_selector: Some(workload.selector()),
+        config_patches: vec![
+            patch("EXTENSION_CONFIG", json!({ "context": "GATEWAY" }), "ADD", extension),
+            patch("HTTP_FILTER", at_router(), "MERGE", router),
+            patch("HTTP_FILTER", at_router(), "INSERT_BEFORE", selector::filter()),
+        ],
+    };
+    EnvoyFilter { metadata, spec }
+}
+
+const ROUTER: &str = "envoy.filters.http.router";
+
+fn at_router() -> Value {
+    json!({
+        "context": "GATEWAY",
+        "listener": { "filterChain": { "filter": {
+            "name": "envoy.filters.network.http_connection_manager",
+            "subFilter": { "name": ROUTER },
+        } } },
+    })
+}
+
+pub(super) fn patch(apply_to: &str, at: Value, operation: &str, value: Value) -> ConfigPatch {
+    ConfigPatch { apply_to: apply_to.to_owned(), r#match: at, patch: Patch { operation: operation.to_owned(), value } }
+}
+
+/// Kubernetes' own way to write bytes in JSON.
+fn base64(bytes: &[u8]) -> String {
+    match serde_json::to_value(ByteString(bytes.to_owned())) {
+        Ok(Value::String(text)) => text,
+        // Bytes are always written as a string.
+        _ => String::new(),
+    }
+}
