@@ -2,6 +2,7 @@
 //!
 //! One page at a time is asked for, over one connection that is kept. Size and time of a page are bounded.
 
+mod each;
 mod error;
 mod place;
 
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
+pub use each::each;
 pub use error::AdminError;
 pub use place::{Address, Place};
 

@@ -14,6 +14,9 @@ use crate::admin::Admin;
 /// Before the names of the module's extension, which themselves begin with `kubectl-mirror`.
 const DELIVERY_PREFIX: &str = "extension_config_discovery.upstream_http_filter.kubectl-mirror";
 
+/// Before the names of what Envoy notes of the module's VMs, from the first one on.
+const LOADED_PREFIX: &str = "wasm.kubectl-mirror.";
+
 /// Reads what the Envoy at `address` has counted so far.
 ///
 /// # Errors
@@ -34,6 +37,8 @@ pub async fn read_page(admin: &Admin) -> Result<Snapshot, AdminError> {
         let (Some(name), Some(value)) = (name, value.and_then(|value| value.as_u64())) else { continue };
         if let Some(metric) = Metric::decode(&name) {
             snapshot.take(&mut instance, metric, value);
+        } else if name.starts_with(LOADED_PREFIX) {
+            instance.loaded = true;
         } else if let Some(event) = name.strip_prefix(DELIVERY_PREFIX) {
             let delivery = instance.delivery.get_or_insert_with(Delivery::default);
             match event.rsplit('.').next() {
@@ -69,6 +74,20 @@ struct ServerInfo {
     /// `5s`
     uptime_all_epochs: String,
     command_line_options: Options,
+    #[serde(default)]
+    node: Node,
+}
+
+#[derive(Default, Deserialize)]
+struct Node {
+    #[serde(default)]
+    metadata: NodeMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct NodeMetadata {
+    #[serde(rename = "ISTIO_VERSION")]
+    istio_version: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -77,11 +96,12 @@ struct Options {
 }
 
 fn stats_path() -> String {
-    // `(a|b)` in a regular expression of Envoy's (RE2), percent-encoded.
+    // `^(a|b|c)` in a regular expression of Envoy's (RE2), percent-encoded.
     format!(
-        "/stats?format=json&filter=%5E%28{}%7C{}%29",
+        "/stats?format=json&filter=%5E%28{}%7C{}%7C{}%29",
         (ENVOY_PREFIX.to_owned() + PREFIX).replace('.', "%5C."),
         DELIVERY_PREFIX.replace('.', "%5C."),
+        LOADED_PREFIX.replace('.', "%5C."),
     )
 }
 
@@ -91,6 +111,7 @@ async fn server(admin: &Admin) -> Result<Instance, AdminError> {
     Ok(Instance {
         name: admin.place().name().to_owned(),
         envoy: info.version.split('/').nth(1).unwrap_or(&info.version).to_owned(),
+        istio: info.node.metadata.istio_version,
         workers: info.command_line_options.concurrency,
         uptime: info.uptime_all_epochs.trim_end_matches('s').parse().unwrap_or(0),
         clock: page.clock.ok_or_else(|| page.refuse("the answer has no `date`".to_owned()))?,

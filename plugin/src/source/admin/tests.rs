@@ -22,7 +22,7 @@ const SERVER_INFO: &str = r#"{
  "uptime_current_epoch": "5s",
  "uptime_all_epochs": "75s",
  "command_line_options": { "base_id": "88", "concurrency": 2 },
- "node": { "id": "n" }
+ "node": { "id": "n", "metadata": { "ISTIO_VERSION": "1.32.0" } }
 }"#;
 
 /// As Envoy 1.40 writes it, shortened; the histograms stand among the rest.
@@ -31,6 +31,7 @@ const STATS: &str = r#"{"stats":[
  {"name":"extension_config_discovery.upstream_http_filter.kubectl-mirror.config_fail","value":0},
  {"name":"extension_config_discovery.upstream_http_filter.kubectl-mirror.update_rejected","value":1},
  {"name":"extension_config_discovery.upstream_http_filter.kubectl-mirror.update_success","value":2},
+ {"name":"wasm.kubectl-mirror.vm_reload","value":0},
  {"name":"wasmcustom.mirror_v1__pairs__default_2fhello__match__n","value":28},
  {"name":"wasmcustom.mirror_v1__pairs__default_2fhello__nonsense__n","value":1},
  {"name":"wasmcustom.mirror_v1__alive__0__n","value":1796047652},
@@ -61,7 +62,7 @@ async fn serve(answer: fn(&str) -> (u16, &'static str)) -> Address {
 #[tokio::test]
 async fn both_pages_are_read() {
     let address = serve(|path| match path {
-        "/stats?format=json&filter=%5E%28wasmcustom%5C.mirror_v1__%7Cextension_config_discovery%5C.upstream_http_filter%5C.kubectl-mirror%29" => {
+        "/stats?format=json&filter=%5E%28wasmcustom%5C.mirror_v1__%7Cextension_config_discovery%5C.upstream_http_filter%5C.kubectl-mirror%7Cwasm%5C.kubectl-mirror%5C.%29" => {
             (200, STATS)
         }
         "/server_info" => (200, SERVER_INFO),
@@ -75,6 +76,8 @@ async fn both_pages_are_read() {
     let expected = Instance {
         name: address.to_string().trim_start_matches("http://").to_owned(),
         envoy: "1.40.0".to_owned(),
+        istio: Some("1.32.0".to_owned()),
+        loaded: true,
         workers: 2,
         uptime: 75,
         clock: 1_796_047_652,
