@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::mark::{KNATIVE_NAMESPACE, KNATIVE_REVISION, Marks, PAIR, ROLE};
-use super::mirrors::Found;
+use super::mirrors::{Found, State};
 use super::{Admission, Facts, Observer, log};
-use crate::config::{Sampling, Target};
+use crate::config::{Sampling, Target, carried};
 use crate::headers::HeaderBlock;
 use crate::outcome::{Outcome, Skip};
 use crate::pair::{KeyKind, Pair, Role, Setting, Side, Ticket};
@@ -26,13 +26,17 @@ impl Observer {
                 self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
                 return Admission::Ignore;
             };
+            if self.mirrors.get(mirror).is_some_and(State::is_carried) {
+                // Its mirror policy tags nothing: a client wrote this, and somebody else's policy copied it.
+                return Admission::Ignore;
+            }
             return match self.join(mirror, role, &marks, &headers) {
                 Some((ticket, setting)) => observe(ticket, knative_headers(&setting, role, &marks)),
                 None => Admission::Ignore,
             };
         }
         let lines = &mut self.lines;
-        let found = self.mirrors.find(marks.name, marks.fingerprint, &self.table, facts, &mut |line| log(lines, line));
+        let found = self.mirrors.find(&marks, &self.table, facts, &mut |line| log(lines, line));
         match found {
             Found::OnRoute(mirror) => self.admit_primary(mirror, true, &marks, &headers, facts),
             Found::Cached(mirror) if self.is_primary(mirror, facts) => {
@@ -99,7 +103,8 @@ impl Observer {
         pair.verified = verified;
         pair.same_revision = same_revision;
         pair.like_secondary = is_like_secondary(&setting, marks, facts);
-        pair.request = headers.clone();
+        // The configuration is known, and would be most of what the pair holds.
+        pair.request = if marks.config.is_some() { headers.without(carried::HEADER) } else { headers.clone() };
         match self.table.insert(pair) {
             Some((slot, generation)) => {
                 observe(Ticket { slot, generation, role: Role::Primary, attempt: 0 }, Vec::new())
@@ -187,14 +192,15 @@ impl Observer {
     ) -> Admission {
         let Some(state) = self.mirrors.get(mirror) else { return Admission::Ignore };
         let setting = Rc::clone(&state.setting);
-        let role = match &setting.mirror.secondary {
-            None => Role::Candidate,
-            Some(secondary) => match facts.cluster() {
-                Some(cluster) if cluster == setting.mirror.candidate.cluster.as_bytes() => Role::Candidate,
-                Some(cluster) if cluster == secondary.cluster.as_bytes() => Role::Secondary,
-                // A copy that someone else's mirror policy made.
-                _ => return Admission::Ignore,
-            },
+        let Some(cluster) = facts.cluster() else { return Admission::Ignore };
+        let goes_to = |target: &Target| cluster == target.cluster.as_bytes();
+        let role = if goes_to(&setting.mirror.candidate) {
+            Role::Candidate
+        } else if setting.mirror.secondary.as_ref().is_some_and(goes_to) {
+            Role::Secondary
+        } else {
+            // A copy that someone else's mirror policy made.
+            return Admission::Ignore;
         };
         let (ticket, setting) = self.join(mirror, role, marks, headers).unwrap_or((Ticket::stale(role), setting));
         let word = if role == Role::Secondary { "secondary" } else { "shadow" };
