@@ -62,6 +62,15 @@ pub enum Strategy {
     VirtualService,
 }
 
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overlay => "overlay",
+            Self::VirtualService => "virtualservice",
+        })
+    }
+}
+
 /// Which calls are mirrored: those of users outside, of the cluster itself, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]

@@ -48,6 +48,24 @@ impl Cluster {
         Self { client, namespace: namespace.into(), server: String::new(), request_timeout: None }
     }
 
+    /// The API server's version, for example `v1.34.4`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn version(&self) -> Result<String, Error> {
+        let asked = Asked {
+            verb: Verb::Get,
+            group: String::new(),
+            version: String::new(),
+            kind: "version".to_owned(),
+            plural: "version".to_owned(),
+            subresource: None,
+            namespace: None,
+            name: None,
+        };
+        Ok(self.ask(asked, self.client.apiserver_version()).await?.git_version)
+    }
+
     /// Waits for the answer to one request, at most as long as it may take, and turns what went wrong into an [`Error`].
     async fn ask<T>(&self, asked: Asked<'_>, answer: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
         let answer = match self.request_timeout {

@@ -1,6 +1,7 @@
 //! Which requests are copied, beyond a mirror's methods and hosts.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
 
@@ -117,6 +118,27 @@ impl Selection {
     }
 }
 
+/// As [`HeaderMatch::from_str`] reads it.
+impl fmt::Display for HeaderMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            ValueMatch::Present => f.write_str(&self.name),
+            ValueMatch::Exact(value) => write!(f, "{}={value}", self.name),
+            ValueMatch::Prefix(value) => write!(f, "{}={value}*", self.name),
+        }
+    }
+}
+
+/// As [`PathMatch::from_str`] reads it.
+impl fmt::Display for PathMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(path) => f.write_str(path),
+            Self::Prefix(path) => write!(f, "{path}*"),
+        }
+    }
+}
+
 impl FromStr for HeaderMatch {
     type Err = Infallible;
 
@@ -169,6 +191,12 @@ mod tests {
         assert_eq!(header("x=a*"), made("x", ValueMatch::Prefix("a".into())));
         assert_eq!("/a".parse(), Ok(PathMatch::Exact("/a".into())));
         assert_eq!("/a/*".parse(), Ok(PathMatch::Prefix("/a/".into())));
+        for text in ["x-beta", "x=a=b", "x=a*"] {
+            assert_eq!(header(text).to_string(), text);
+        }
+        for text in ["/a", "/a/*"] {
+            assert_eq!(text.parse::<PathMatch>().map(|path| path.to_string()), Ok(text.to_owned()));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use mirror_core::config::fingerprint;
 use serde_json::{Value, json};
 
 use super::{Workload, names};
-use crate::envoy::observer::{self, Code, Discovery};
+use crate::envoy::observer::{self, Code, Discovery, Module, Wrapping};
 use crate::envoy::selector;
 use crate::kinds::{ConfigPatch, EnvoyFilter, EnvoyFilterSpec, Patch};
 
@@ -53,6 +53,8 @@ pub struct Installed {
     pub module: Option<String>,
     /// Which command wrote it.
     pub by: Option<InstalledBy>,
+    /// How often the module was made to start anew.
+    pub generation: u64,
 }
 
 impl Installed {
@@ -63,6 +65,7 @@ impl Installed {
             version: annotation(names::VERSION),
             module: annotation(names::MODULE),
             by: annotation(names::INSTALLED_BY).and_then(|by| by.parse().ok()),
+            generation: annotation(names::GENERATION).and_then(|n| n.parse().ok()).unwrap_or(0),
         }
     }
 }
@@ -72,9 +75,15 @@ pub fn module_fingerprint(module: &[u8]) -> String {
     fingerprint(module)
 }
 
-/// The EnvoyFilter that puts `module` (WebAssembly) into the pods of `workload`.
-pub fn install(workload: &Workload, module: &[u8], by: InstalledBy) -> EnvoyFilter {
-    let extension = observer::extension(Code::Inline(&base64(module)));
+/// The EnvoyFilter that puts `module` (WebAssembly) into the pods of `workload`. Another `generation` starts it anew.
+pub fn install(
+    workload: &Workload,
+    module: &[u8],
+    by: InstalledBy,
+    wrapping: Wrapping,
+    generation: u64,
+) -> EnvoyFilter {
+    let extension = observer::extension(Module { code: Code::Inline(&base64(module)), wrapping, generation });
     let metadata = names::metadata(
         &workload.namespace,
         names::install(workload),
@@ -83,6 +92,7 @@ pub fn install(workload: &Workload, module: &[u8], by: InstalledBy) -> EnvoyFilt
             (names::VERSION, names::PLUGIN_VERSION.to_owned()),
             (names::MODULE, module_fingerprint(module)),
             (names::INSTALLED_BY, by.to_string()),
+            (names::GENERATION, generation.to_string()),
         ],
     );
     let router = json!({

@@ -9,6 +9,7 @@
 //! `names.rs` has their names, labels and annotations; `stale.rs` tells whether one that is there is what would be
 //! written now; `yaml.rs` prints them.
 
+pub mod carried;
 pub mod install;
 pub mod names;
 pub mod overlay;

@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use kube::core::ObjectMeta;
 use mirror_core::config::Mirror;
 
-use super::names;
-use super::virtual_service::CONFIG_HEADER;
-use crate::envoy::NAME;
+use super::{carried, names};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::Plan;
 
@@ -15,12 +13,7 @@ use crate::knative::Plan;
 /// [`overlay`](super::overlay()) of the plan that the live object's intent comes to today.
 pub fn overlay(live: &EnvoyFilter, fresh: &EnvoyFilter, plan: &Plan) -> Vec<String> {
     let mut reasons = Vec::from_iter(version(&live.metadata));
-    let config = live
-        .spec
-        .config_patches
-        .iter()
-        .find_map(|patch| patch.patch.value.pointer(&format!("/metadata/filter_metadata/{NAME}/config"))?.as_str());
-    reasons.extend(mirror(config, plan));
+    reasons.extend(mirror(carried::of_overlay(live), plan));
     let same = live.spec == fresh.spec && services(&live.metadata) == services(&fresh.metadata);
     finish(reasons, same)
 }
@@ -29,10 +22,7 @@ pub fn overlay(live: &EnvoyFilter, fresh: &EnvoyFilter, plan: &Plan) -> Vec<Stri
 /// live object's intent comes to today.
 pub fn virtual_service(live: &VirtualService, fresh: &VirtualService, plan: &Plan) -> Vec<String> {
     let mut reasons = Vec::from_iter(version(&live.metadata));
-    let first = live.spec.http.first();
-    let config = first.and_then(|http| http.headers.as_ref()?.request.as_ref()?.set.get(CONFIG_HEADER));
-    let config = config.map(|text| text.replace("%%", "%"));
-    reasons.extend(mirror(config.as_deref(), plan));
+    reasons.extend(mirror(carried::of_virtual_service(live), plan));
     let splits = |object: &VirtualService| object.spec.http.first().map(|http| http.route.clone());
     if splits(live) != splits(fresh) {
         reasons.push("the Route's split has changed since".to_owned());
@@ -58,8 +48,8 @@ fn services(metadata: &ObjectMeta) -> Option<&String> {
 }
 
 /// How a mirror's configuration differs from what it would be now.
-fn mirror(live: Option<&str>, plan: &Plan) -> Vec<String> {
-    let Some(live) = live.and_then(|json| Mirror::from_json(json.as_bytes()).ok()) else { return Vec::new() };
+fn mirror(live: Option<Mirror>, plan: &Plan) -> Vec<String> {
+    let Some(live) = live else { return Vec::new() };
     let fresh = plan.spec().mirror;
     let mut reasons = Vec::new();
     if live.candidate != fresh.candidate {

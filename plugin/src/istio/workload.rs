@@ -5,7 +5,7 @@ use std::fmt;
 
 use mirror_core::config::fingerprint;
 
-use crate::kinds::WorkloadSelector;
+use crate::kinds::{EnvoyFilter, WorkloadSelector};
 
 /// Gateway pods: those of a namespace that have all these labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,12 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Those that an EnvoyFilter reaches.
+    pub fn of(filter: &EnvoyFilter) -> Self {
+        let labels = filter.spec.workload_selector.as_ref().map(|selector| selector.labels.clone());
+        Self { namespace: filter.metadata.namespace.clone().unwrap_or_default(), labels: labels.unwrap_or_default() }
+    }
+
     /// As an EnvoyFilter selects them.
     pub(super) fn selector(&self) -> WorkloadSelector {
         WorkloadSelector { labels: self.labels.clone() }
@@ -31,7 +37,7 @@ impl Workload {
     /// What the names of objects for these pods end with. It is made of nothing but the labels, so it stays the same, and
     /// two workloads of one namespace have two: Istio's usual label `istio` gives its value alone, anything else also has
     /// a fingerprint.
-    pub(super) fn suffix(&self) -> String {
+    pub fn suffix(&self) -> String {
         let value = self.labels.get("istio").or_else(|| self.labels.values().next()).map_or("all", String::as_str);
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.labels.len() == 1 && self.labels.contains_key("istio") && value.chars().all(is_plain) {

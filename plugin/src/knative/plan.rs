@@ -73,6 +73,7 @@ impl Plan {
             headers: intent.headers.iter().map(|text| never_fails(text.parse())).collect(),
             paths: intent.paths.iter().map(|text| never_fails(text.parse())).collect(),
             token: self.token.clone(),
+            expires: intent.expires,
         };
         MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None }
     }

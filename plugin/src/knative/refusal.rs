@@ -1,8 +1,10 @@
 //! What cannot work, said before anything is applied: what, where, and the next step.
 
+use kube::core::ObjectMeta;
 use thiserror::Error;
 
 use crate::intent::MirrorName;
+use crate::istio::names;
 
 /// Why a mirror is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -196,6 +198,25 @@ pub struct NoSuchTarget {
     pub tags: Vec<String>,
     /// All revisions.
     pub revisions: Vec<String>,
+}
+
+impl Refusal {
+    /// A Knative Service that is not there, with those of `names` that are spelled alike.
+    pub fn no_such_service(namespace: &str, name: &str, names: &[String]) -> Self {
+        Self::NoSuchService { namespace: namespace.to_owned(), name: name.to_owned(), nearest: nearest(name, names) }
+    }
+
+    /// An object that somebody else wrote.
+    pub fn other_owner(kind: &str, metadata: &ObjectMeta) -> Self {
+        let said = metadata.labels.as_ref().and_then(|labels| labels.get(names::MANAGED_BY));
+        let field = metadata.managed_fields.as_ref().and_then(|fields| fields.first()?.manager.as_ref());
+        Self::OtherOwner {
+            kind: kind.to_owned(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            manager: said.or(field).cloned().unwrap_or_else(|| "somebody else".to_owned()),
+        }
+    }
 }
 
 /// The oldest Istio that mirrors work with: its proxies can set the headers of a copy.
