@@ -154,3 +154,96 @@ fn is_same<K: Object + Serialize>(before: &K, after: &K) -> bool {
     };
     before.meta().uid == after.meta().uid && said(before) == said(after)
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::super::testing::FakeServer;
+    use super::*;
+
+    const THERE: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: there, namespace: default}
+data: {a: one}
+";
+
+    fn config_map(name: &str, value: &str) -> ConfigMap {
+        let json = json!({ "metadata": { "name": name, "namespace": "default" }, "data": { "a": value } });
+        serde_json::from_value(json).expect("a ConfigMap")
+    }
+
+    const KEPT: ApplyOptions = ApplyOptions { force_conflicts: false, dry_run: false };
+    const DRY: ApplyOptions = ApplyOptions { force_conflicts: false, dry_run: true };
+    const FORCED: ApplyOptions = ApplyOptions { force_conflicts: true, dry_run: false };
+
+    #[tokio::test]
+    async fn an_apply_tells_what_it_changed() {
+        for (name, value, options, change, write, now) in [
+            ("new", "one", KEPT, Change::Created, "apply configmaps default/new", Some("one")),
+            ("new", "one", DRY, Change::Created, "apply configmaps default/new (dry run)", None),
+            ("there", "one", KEPT, Change::Unchanged, "apply configmaps default/there", Some("one")),
+            ("there", "one", DRY, Change::Unchanged, "apply configmaps default/there (dry run)", Some("one")),
+            ("there", "two", KEPT, Change::Configured, "apply configmaps default/there", Some("two")),
+            ("there", "two", DRY, Change::Configured, "apply configmaps default/there (dry run)", Some("one")),
+        ] {
+            let server = FakeServer::new().with(THERE);
+            let applied = server.cluster("other").apply(&config_map(name, value), options).await.expect(write);
+            assert_eq!((applied.change, applied.object.data.expect("data")["a"].as_str()), (change, value), "{write}");
+            assert_eq!(server.writes(), [write]);
+            assert_eq!(server.writes()[0].body["kind"], "ConfigMap", "{write}");
+            let object = server.object("configmaps", "default", name);
+            assert_eq!(object.as_ref().and_then(|object| object["data"]["a"].as_str()), now, "{write}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_conflict_is_told_and_can_be_overruled() {
+        let server = FakeServer::new().with(THERE).conflict("configmaps", "argocd", ".data.a");
+        let cluster = server.cluster("default");
+        let error = cluster.apply(&config_map("there", "two"), KEPT).await.expect_err("a conflict");
+        let Error::Conflict(conflict) = &error else { panic!("{error}") };
+        assert_eq!(conflict.fields, [("argocd".to_owned(), ".data.a".to_owned())]);
+        let applied = cluster.apply(&config_map("there", "two"), FORCED).await.expect("forced");
+        assert_eq!(applied.change, Change::Configured);
+        assert_eq!(server.writes(), ["apply configmaps default/there", "apply configmaps default/there (force)"]);
+    }
+
+    #[tokio::test]
+    async fn creating_needs_another_right_than_changing() {
+        let cluster = FakeServer::new().with(THERE).forbid("create", "configmaps").cluster("default");
+        assert!(cluster.apply(&config_map("there", "two"), KEPT).await.is_ok());
+        let error = cluster.apply(&config_map("new", "one"), KEPT).await.expect_err("no right");
+        assert!(error.to_string().ends_with("ask for: create configmaps in namespace default"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_merge_keeps_what_it_does_not_name_and_what_others_changed() {
+        let server = FakeServer::new().with(THERE);
+        let cluster = server.cluster("default");
+        let before: ConfigMap = cluster.get("default", "there").await.expect("there");
+        let version = before.metadata.resource_version.expect("a version");
+        let merge = async |value: &str| {
+            cluster.merge::<ConfigMap>("default", "there", &version, json!({ "data": { "b": value } }), false).await
+        };
+        let after = merge("two").await.expect("merged").data.expect("data");
+        assert_eq!((after["a"].as_str(), after["b"].as_str()), ("one", "two"));
+        assert!(matches!(merge("three").await, Err(Error::Changed { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_deletion_tells_whether_something_was_there() {
+        let server = FakeServer::new().with(THERE);
+        let cluster = server.cluster("default");
+        let delete = async |name: &str, uid: Option<&str>, dry_run: bool| {
+            let precondition = Precondition { uid: uid.map(str::to_owned), resource_version: None };
+            cluster.delete::<ConfigMap>("default", name, precondition, dry_run).await
+        };
+        assert!(!delete("new", None, false).await.expect("nothing there"));
+        assert!(matches!(delete("there", Some("another"), false).await, Err(Error::Changed { .. })));
+        assert!(delete("there", None, true).await.expect("a dry run"));
+        assert!(delete("there", Some("uid-1"), false).await.expect("deleted"));
+        assert_eq!(server.count("configmaps"), 0);
+    }
+}

@@ -259,3 +259,117 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
         Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        connection: Connection,
+    }
+
+    const KUBECONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: first
+clusters:
+- {name: rig, cluster: {server: 'https://127.0.0.1:6443/'}}
+- {name: other, cluster: {server: 'https://127.0.0.1:7443'}}
+users:
+- {name: admin, user: {token: t}}
+contexts:
+- {name: first, context: {cluster: rig, user: admin, namespace: shop}}
+- {name: second, context: {cluster: rig, user: admin}}
+- {name: lost, context: {cluster: nowhere, user: admin}}
+";
+
+    fn options(arguments: &[&str]) -> Connection {
+        Program::try_parse_from([&["program"], arguments].concat()).expect("good options").connection
+    }
+
+    async fn connect(kubeconfig: &str, arguments: &[&str]) -> Result<(String, String), String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("config");
+        std::fs::write(&file, kubeconfig).expect("a file");
+        let connection = Connection { kubeconfig: Some(file.clone()), ..options(arguments) };
+        let cluster = connection.connect().await;
+        cluster
+            .map(|cluster| (cluster.server, cluster.namespace))
+            .map_err(|error| error.to_string().replace(&file.display().to_string(), "FILE"))
+    }
+
+    #[tokio::test]
+    async fn the_cluster_and_the_namespace_are_those_that_kubectl_would_take() {
+        for (arguments, server, namespace) in [
+            (&[][..], "https://127.0.0.1:6443", "shop"),
+            (&["-n", "mine"], "https://127.0.0.1:6443", "mine"),
+            (&["--context", "second"], "https://127.0.0.1:6443", "default"),
+            (&["--context=second", "--namespace=mine"], "https://127.0.0.1:6443", "mine"),
+            (&["--cluster", "other", "--user", "admin", "-v=6"], "https://127.0.0.1:7443", "shop"),
+            (&["--as", "bob", "--as-group", "a", "--as-group", "b", "--as-uid", "7"], "https://127.0.0.1:6443", "shop"),
+        ] {
+            let found = connect(KUBECONFIG, arguments).await;
+            assert_eq!(found, Ok((server.to_owned(), namespace.to_owned())), "{arguments:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn mistakes_are_told_with_what_there_is() {
+        let no_context = KUBECONFIG.replace("current-context: first", "current-context: ''");
+        for (kubeconfig, arguments, said) in [
+            (
+                KUBECONFIG,
+                &["--context", "frist"][..],
+                "context \"frist\" does not exist in the kubeconfig; there are: first, second, lost",
+            ),
+            (KUBECONFIG, &["--cluster", "x"], "cluster \"x\" does not exist in the kubeconfig; there are: rig, other"),
+            (KUBECONFIG, &["--user", "x"], "user \"x\" does not exist in the kubeconfig; there are: admin"),
+            (
+                KUBECONFIG,
+                &["--context", "lost"],
+                "cannot use the kubeconfig's context: failed to load the cluster of context: nowhere",
+            ),
+            (
+                &no_context,
+                &[],
+                "the kubeconfig has no current context; pass one by --context (there are: first, second, lost)",
+            ),
+            ("{", &[], "cannot read the kubeconfig FILE: "),
+        ] {
+            let error = connect(kubeconfig, arguments).await.expect_err(said);
+            assert!(error.starts_with(said), "{error}");
+        }
+        let missing = Connection { kubeconfig: Some("/nowhere/config".into()), ..Connection::default() };
+        let error = missing.connect().await.err().expect("no such file").to_string();
+        assert_eq!(error, "cannot read the kubeconfig /nowhere/config: no such file");
+    }
+
+    #[test]
+    fn several_kubeconfigs_are_merged_and_the_first_wins() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let first = file("first", "{apiVersion: v1, kind: Config, current-context: second}");
+        let second = file("second", KUBECONFIG);
+        let Ok(Found::Files(merged)) = merge(&[folder.path().join("missing"), first, second]) else { panic!("files") };
+        assert_eq!((merged.current_context.as_deref(), merged.contexts.len()), (Some("second"), 3));
+        let Ok(Found::Nothing(looked)) = merge(&["/nowhere/a".into(), "/nowhere/b".into()]) else { panic!("nothing") };
+        assert_eq!(looked, "/nowhere/a or /nowhere/b does not exist");
+    }
+
+    #[test]
+    fn the_options_are_consistent() {
+        Program::command().debug_assert();
+        let times = [("0", Some(0)), ("5", Some(5)), ("90s", Some(90)), ("2m", Some(120)), ("soon", None)];
+        for (text, seconds) in times {
+            assert_eq!(parse_timeout(text).ok(), seconds.map(Duration::from_secs), "{text}");
+        }
+    }
+}

@@ -313,3 +313,93 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     }
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn asked() -> Asked<'static> {
+        Asked {
+            verb: Verb::Patch,
+            group: "networking.istio.io".into(),
+            version: "v1alpha3".into(),
+            kind: "EnvoyFilter".into(),
+            plural: "envoyfilters".into(),
+            subresource: None,
+            namespace: Some("istio-system"),
+            name: Some("kubectl-mirror"),
+        }
+    }
+
+    fn said(status: Value) -> String {
+        let status: Status = serde_json::from_value(status).expect("a status");
+        Error::from_kube(kube::Error::Api(status.boxed()), asked(), "https://10.0.0.1:6443").to_string()
+    }
+
+    /// Messages as an API server 1.34 wrote them.
+    #[test]
+    fn what_the_server_says_becomes_what_the_user_needs() {
+        let forbidden = "envoyfilters.networking.istio.io \"kubectl-mirror\" is forbidden: User \"bob\" cannot create \
+                         resource \"envoyfilters\" in API group \"networking.istio.io\" in the namespace \"istio-system\"";
+        let conflict = "Apply failed with 1 conflict: conflict with \"argocd\": .spec.configPatches";
+        let cause = json!({ "reason": "FieldManagerConflict", "message": "conflict with \"argocd\"",
+            "field": ".spec.configPatches" });
+        for (status, expected) in [
+            (
+                json!({ "code": 404, "reason": "NotFound", "details": { "name": "kubectl-mirror" } }),
+                "envoyfilters.networking.istio.io \"kubectl-mirror\" not found in namespace istio-system".to_owned(),
+            ),
+            (
+                json!({ "code": 404, "message": "404 page not found" }),
+                "the server does not know EnvoyFilters (networking.istio.io/v1alpha3): is Istio installed?".to_owned(),
+            ),
+            (
+                json!({ "code": 403, "message": forbidden }),
+                format!("{forbidden}\nask for: create envoyfilters.networking.istio.io in namespace istio-system"),
+            ),
+            (
+                json!({ "code": 409, "reason": "Conflict", "message": conflict, "details": { "causes": [cause] } }),
+                format!(
+                    "envoyfilters.networking.istio.io \"kubectl-mirror\": {conflict}\n\
+                     Please review the fields above: they currently have other managers. Either let those keep the \
+                     object, or\nrun the command again with --force-conflicts to take the fields over."
+                ),
+            ),
+            (
+                json!({ "code": 409, "reason": "Conflict", "message": "Operation cannot be fulfilled" }),
+                "envoyfilters.networking.istio.io \"kubectl-mirror\" has been changed by somebody else in the meantime; \
+                 please run the command again"
+                    .to_owned(),
+            ),
+            (
+                json!({ "code": 401, "reason": "Unauthorized", "message": "Unauthorized" }),
+                "You must be logged in to the server: https://10.0.0.1:6443 does not accept the credentials of this \
+                 kubeconfig"
+                    .to_owned(),
+            ),
+            (
+                json!({ "code": 422, "reason": "Invalid", "message": "spec.x: Required value" }),
+                "the server said (Invalid): spec.x: Required value".to_owned(),
+            ),
+            (json!({ "code": 413, "message": "too large" }), "the server said: too large".to_owned()),
+        ] {
+            assert_eq!(said(status.clone()), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_can_be_matched() {
+        let message = "pods \"gw-0\" is forbidden: User \"system:serviceaccount:a:b\" cannot create resource \
+                       \"pods/portforward\" in API group \"\" in the namespace \"istio-system\"";
+        let asked = Asked { group: String::new(), plural: "pods".into(), ..asked() };
+        let forbidden = Forbidden::new(message.to_owned(), &asked);
+        assert_eq!(forbidden.user, "system:serviceaccount:a:b");
+        assert_eq!(forbidden.right, super::super::Right::new("create", "pods/portforward", "istio-system"));
+        // A message in other words leaves what was asked for.
+        let forbidden = Forbidden::new("no".to_owned(), &asked);
+        assert_eq!(forbidden.right, super::super::Right::new("patch", "pods", "istio-system"));
+        assert!(Error::Forbidden(Box::new(forbidden)).is_forbidden());
+    }
+}

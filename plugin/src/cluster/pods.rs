@@ -105,3 +105,72 @@ fn tag(image: &str) -> &str {
     let tag = last.split_once(':').map_or("", |(_, tag)| tag);
     tag.strip_suffix("-distroless").or_else(|| tag.strip_suffix("-debug")).unwrap_or(tag)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::FakeServer;
+    use super::*;
+
+    const PODS: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: gw-1, namespace: istio-system, labels: {istio: ingressgateway, app: gw}}
+spec: {containers: [{name: helper, image: 'helper:9'}, {name: istio-proxy, image: 'registry.local:5000/istio/proxyv2:1.28.3-distroless'}]}
+status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: gw-0, namespace: istio-system, labels: {istio: ingressgateway, app: gw}, deletionTimestamp: '2026-11-30T12:00:00Z'}
+spec: {containers: [{name: istio-proxy, image: istio/proxyv2}]}
+status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: gw-2, namespace: istio-system, labels: {istio: ingressgateway, app: other}}
+spec: {containers: []}
+status: {phase: Pending}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: istiod-0, namespace: istio-system, labels: {app: istiod}}
+spec: {containers: [{name: discovery, image: 'istio/pilot:1.28.3@sha256:abc'}]}
+status: {phase: Running}
+";
+
+    #[tokio::test]
+    async fn gateway_pods_are_found_by_their_labels() {
+        let cluster = FakeServer::new().with(PODS).cluster("default");
+        let labels = |labels: &[(&str, &str)]| {
+            labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let pods = cluster.pods("istio-system", &labels(&[("istio", "ingressgateway")])).await.expect("pods");
+        let seen: Vec<_> = pods
+            .iter()
+            .map(|pod| (pod.name.as_str(), pod.is_running(), pod.ready, pod.terminating, pod.version.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("gw-0", false, false, true, ""),
+                ("gw-1", true, true, false, "1.28.3"),
+                ("gw-2", false, false, false, ""),
+            ]
+        );
+        let gateways = labels(&[("istio", "ingressgateway"), ("app", "gw")]);
+        assert_eq!(cluster.pods_everywhere(&gateways).await.expect("pods").len(), 2);
+        assert_eq!(cluster.istiod_versions("istio-system").await.expect("versions"), ["1.28.3"]);
+        assert!(cluster.istiod_versions("default").await.expect("none").is_empty());
+    }
+
+    #[test]
+    fn tags() {
+        for (image, expected) in [
+            ("istio/proxyv2:1.28.3", "1.28.3"),
+            ("a.b:5000/istio/proxyv2:1.28.3-debug@sha256:0", "1.28.3"),
+            ("a.b:5000/istio/proxyv2", ""),
+            ("", ""),
+        ] {
+            assert_eq!(tag(image), expected, "{image}");
+        }
+    }
+}

@@ -85,3 +85,69 @@ impl Cluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::super::testing::FakeServer;
+    use super::*;
+
+    const OBJECTS: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: one, labels: {app: x, tier: web}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b, namespace: one, labels: {app: z}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c, namespace: two, labels: {app: x}}
+";
+
+    #[tokio::test]
+    async fn objects_are_found_where_they_are() {
+        let cluster = FakeServer::new().with(OBJECTS).cluster("one");
+        for (scope, selector, names) in [
+            (Scope::Namespace("one"), None, &["a", "b"][..]),
+            (Scope::Namespace("one"), Some("app=x"), &["a"]),
+            (Scope::Namespace("one"), Some("app=x,tier=web"), &["a"]),
+            (Scope::All, Some("app=x"), &["a", "c"]),
+            (Scope::All, None, &["a", "b", "c"]),
+            (Scope::Namespace("three"), None, &[]),
+        ] {
+            let found: Vec<ConfigMap> = cluster.list(scope, selector).await.expect("a list");
+            let found: Vec<_> = found.into_iter().filter_map(|object| object.metadata.name).collect();
+            assert_eq!(found, names, "{scope:?} {selector:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_told_apart() {
+        let cluster = FakeServer::new().with(OBJECTS).cluster("one");
+        assert!(cluster.get_opt::<ConfigMap>("one", "a").await.expect("there").is_some());
+        assert_eq!(cluster.get_opt::<ConfigMap>("one", "c").await.expect("not there"), None);
+        let error = cluster.get::<ConfigMap>("one", "c").await.expect_err("not there");
+        assert_eq!(error.to_string(), "configmaps \"c\" not found in namespace one");
+        let cluster = FakeServer::new().without_kind("configmaps").cluster("one");
+        assert!(cluster.get_opt::<ConfigMap>("one", "a").await.expect_err("no such kind").is_no_kind());
+        let cluster = FakeServer::new().with(OBJECTS).forbid_in("list", "configmaps", "").cluster("one");
+        assert!(cluster.list::<ConfigMap>(Scope::All, None).await.expect_err("no right").is_forbidden());
+        assert!(cluster.list::<ConfigMap>(Scope::Namespace("one"), None).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        drop(listener);
+        let config = kube::Config::new(format!("http://{address}").parse().expect("a URL"));
+        let mut cluster = Cluster::new(kube::Client::try_from(config).expect("a client"), "default");
+        cluster.server = format!("http://{address}");
+        let error = cluster.get::<ConfigMap>("one", "a").await.expect_err("nobody listens").to_string();
+        let expected = format!("Unable to connect to the server: http://{address}: Connection refused");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}

@@ -125,3 +125,41 @@ pub fn report(missing: &[Right]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::FakeServer;
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_missing_is_told_in_order() {
+        let server = FakeServer::new()
+            .forbid("create", "envoyfilters.networking.istio.io")
+            .forbid_in("create", "pods/portforward", "istio-system")
+            .forbid_in("list", "pods", "");
+        let right = |verb, resource, namespace| Right::new(verb, resource, namespace);
+        let everywhere = Right { namespace: None, ..right("list", "pods", "") };
+        let rights = [
+            right("create", "envoyfilters.networking.istio.io", "istio-system"),
+            right("patch", "envoyfilters.networking.istio.io", "istio-system"),
+            right("create", "pods/portforward", "istio-system"),
+            right("create", "pods/portforward", "other"),
+            everywhere,
+        ];
+        let missing = server.cluster("default").missing_rights(&rights).await.expect("answers");
+        assert_eq!(
+            report(&missing),
+            "rights are missing; ask whoever runs the cluster for:\n  \
+             create envoyfilters.networking.istio.io in namespace istio-system\n  \
+             create pods/portforward in namespace istio-system\n  \
+             list pods in all namespaces"
+        );
+    }
+
+    #[test]
+    fn rights_are_shown_as_they_are_asked_for() {
+        let named =
+            Right { name: Some("hello".into()), ..Right::new("get", "services.serving.knative.dev", "default") };
+        assert_eq!(named.to_string(), "get services.serving.knative.dev \"hello\" in namespace default");
+    }
+}
