@@ -127,6 +127,14 @@ pub enum Refusal {
         /// By which labels, `a=b,c=d`.
         labels: String,
     },
+    /// Nobody says where the gateways' pods are.
+    #[error(
+        "the namespace of the gateways that serve {route} is not known: Ingress {route} names none in its status yet; wait until the Route is ready"
+    )]
+    NoGatewayNamespace {
+        /// The Route.
+        route: MirrorName,
+    },
     /// A host can have one mirror only.
     #[error("host {host} of {route} is mirrored already, by mirror {other}: disable that first, `kubectl mirror disable {} -n {}`", .other.route, .other.namespace)]
     OtherMirror {
@@ -221,7 +229,7 @@ pub fn istio_version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Those of `names` that are spelled like `name`, the most alike first.
-pub(super) fn nearest(name: &str, names: &[String]) -> Vec<String> {
+pub fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let mut alike: Vec<_> = names.iter().map(|other| (strsim::jaro_winkler(name, other), other)).collect();
     alike.retain(|(likeness, _)| *likeness > 0.8);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
