@@ -32,7 +32,7 @@ pub enum Refusal {
     },
     /// The candidate is all that users are served by.
     #[error(
-        "`{to}` is revision {revision}, which serves all of {route} already: there is nothing to compare it with; name another version"
+        "{}revision {revision} serves all users of {route} already: there is nothing to compare it with; name another version", meaning(.to, .revision)
     )]
     OnlyPrimary {
         /// The Route.
@@ -231,12 +231,17 @@ pub fn istio_version(text: &str) -> Option<(u32, u32)> {
 /// Those of `names` that are spelled like `name`, the most alike first.
 pub fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let mut alike: Vec<_> = names.iter().map(|other| (strsim::jaro_winkler(name, other), other)).collect();
-    alike.retain(|(likeness, _)| *likeness > 0.8);
+    alike.retain(|(likeness, _)| *likeness > 0.75);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let mut nearest: Vec<String> = alike.into_iter().map(|(_, other)| other.clone()).collect();
     nearest.dedup();
     nearest.truncate(3);
     nearest
+}
+
+/// What `to` means, where it is not the revision's own name.
+fn meaning(to: &str, revision: &str) -> String {
+    if to == revision { String::new() } else { format!("{to} means ") }
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
@@ -245,4 +250,53 @@ fn did_you_mean(nearest: &[String]) -> String {
 
 fn list(word: &str, names: &[String]) -> String {
     if names.is_empty() { format!("no {word}") } else { format!("{word} {}", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_istio() {
+        for (text, version) in [
+            ("1.28.0", Some((1, 28))),
+            ("1.27.3", Some((1, 27))),
+            ("v1.30", Some((1, 30))),
+            ("1.32-dev.abc", Some((1, 32))),
+            ("1.29-alpha.0", Some((1, 29))),
+            ("2.0.0", Some((2, 0))),
+            ("", None),
+            ("unknown", None),
+            ("latest", None),
+            ("1", None),
+            ("1.x", None),
+        ] {
+            assert_eq!(istio_version(text), version, "{text:?}");
+            let too_old = version.is_some_and(|version| version < (1, 28));
+            assert_eq!(check_istio(text, "istiod").is_err(), too_old, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_code_of_this_folder_says() {
+        let route = || MirrorName::new("store", "cart");
+        let refusals = [
+            check_istio("1.27.3", "pod istio-system/gateway-0").expect_err("too old"),
+            Refusal::NoGatewayPods {
+                route: route(),
+                namespace: "istio-system".into(),
+                labels: "istio=ingressgateway".into(),
+            },
+            Refusal::NoGatewayNamespace { route: route() },
+            Refusal::NoSecondary { route: route(), revision: "cart-00001".into() },
+        ];
+        insta::assert_snapshot!(refusals.map(|refusal| refusal.to_string()).join("\n\n"));
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let names = ["canary", "canary-2", "stable", "next"].map(str::to_owned);
+        assert_eq!(nearest("canari", &names), ["canary", "canary-2"]);
+        assert!(nearest("zebra", &names).is_empty());
+    }
 }
