@@ -8,7 +8,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{command, output};
 
@@ -25,6 +25,8 @@ pub struct Cli {
 enum Command {
     Local(Box<command::local::Args>),
     Report(command::report::Args),
+    #[command(name = "__complete", hide = true, disable_help_flag = true)]
+    Complete(command::complete::Args),
 }
 
 /// How a command ended that did not fail.
@@ -41,6 +43,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let ended = match cli.command {
         Command::Local(args) => command::local::run(*args).await,
         Command::Report(args) => command::report::run(args).await,
+        Command::Complete(args) => command::complete::run(args, Cli::command()),
     };
     match ended {
         Ok(ExitStatus::Success) => ExitCode::SUCCESS,
@@ -54,8 +57,6 @@ pub async fn run(cli: Cli) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

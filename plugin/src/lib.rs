@@ -10,9 +10,13 @@
 //! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
 //! inside; `local` runs it on one machine.
 
+pub mod admin;
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod envoy;
+pub mod grid;
+pub mod gateway;
 pub mod intent;
 pub mod istio;
 pub mod kinds;
