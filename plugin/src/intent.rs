@@ -232,3 +232,97 @@ impl Intent {
         Self::from_annotation(annotation.ok_or(IntentError::Missing)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wish with all that a wish can have.
+    fn full() -> Intent {
+        Intent {
+            to: To::Service("basket".into()),
+            millionths: 1,
+            methods: vec!["GET".into(), "POST".into()],
+            secondary: true,
+            rules: crate::rules::parse("rules.yaml", "ignore: [/at]\ntolerance: [{path: /p, relative: 0.1}]")
+                .expect("rules"),
+            through: Through::Both,
+            strategy: Strategy::VirtualService,
+            sticky: Some("x-user".into()),
+            headers: vec!["x-plan=gold".into()],
+            paths: vec!["/v1/*".into()],
+            expires: Some(1_767_225_600),
+            tag_added: Some("old".into()),
+        }
+    }
+
+    #[test]
+    fn an_annotation_has_all_that_was_asked_for() {
+        let text = full().to_annotation();
+        insta::assert_snapshot!(text);
+        assert_eq!(Intent::from_annotation(&text), Ok(full()));
+    }
+
+    #[test]
+    fn what_is_left_out_takes_its_default() {
+        let text =
+            r#"{"version":1,"to":"v2","millionths":50000,"methods":["GET"],"through":"local","strategy":"overlay"}"#;
+        let intent = Intent::from_annotation(text).expect("the smallest");
+        assert_eq!(intent.to_annotation(), text);
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_what_to_do() {
+        let good = full().to_annotation();
+        let with = |from: &str, to: &str| good.replace(from, to);
+        let refused = [
+            String::new(),
+            good[..40].to_owned(),
+            "[1]".to_owned(),
+            with(r#""version":1,"#, ""),
+            with(r#""version":1"#, r#""version":"1""#),
+            with(r#""version":1"#, r#""version":0"#),
+            with(r#""version":1"#, r#""version":2"#),
+            with(r#""secondary""#, r#""thirdly""#),
+            with("ksvc/basket", "pod/basket"),
+            with("virtualservice", "magic"),
+        ]
+        .map(|text| Intent::from_annotation(&text).expect_err(&text).to_string());
+        insta::assert_snapshot!(refused.join("\n"));
+        assert_eq!(Intent::of(&ObjectMeta::default()), Err(IntentError::Missing));
+    }
+
+    #[test]
+    fn names_and_targets_are_read_as_they_are_shown() {
+        for text in ["default/hello", "a/b"] {
+            assert_eq!(text.parse::<MirrorName>().expect("a name").to_string(), text);
+        }
+        for text in ["", "hello", "/", "a/", "/b", "a/b/c", "a /b"] {
+            assert!(text.parse::<MirrorName>().is_err(), "{text:?}");
+        }
+        for (text, to) in [
+            ("v2", To::Name("v2".into())),
+            ("hello-00002", To::Name("hello-00002".into())),
+            ("ksvc/other", To::Service("other".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(to.clone()));
+            assert_eq!(to.to_string(), text);
+        }
+        assert_eq!("service/other".parse(), Ok(To::Service("other".into())));
+        for text in ["", "ksvc/", "ksvc/a/b", "pod/a", "a b", "/"] {
+            assert!(text.parse::<To>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_named_as_users_type_them() {
+        let names = |values: &[Strategy]| -> Vec<String> {
+            values.iter().filter_map(|v| Some(v.to_possible_value()?.get_name().to_owned())).collect()
+        };
+        assert_eq!(names(Strategy::value_variants()), ["overlay", "virtualservice"]);
+        for strategy in Strategy::value_variants() {
+            let typed = names(&[*strategy]);
+            assert_eq!(serde_json::to_value(strategy).expect("JSON"), typed[0]);
+        }
+    }
+}

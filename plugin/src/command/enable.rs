@@ -12,7 +12,6 @@ use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
 use crate::kinds::Service;
-use crate::knative::config::gateway_namespaces;
 use crate::knative::refusal::check_istio;
 use crate::knative::{Plan, Refusal, tag};
 use crate::output::message;
@@ -176,17 +175,7 @@ impl Enabling<'_> {
             (Strategy::Overlay, Seen::Pods(pods)) => Ok(mirroring::overlays(plan, pods)),
             (Strategy::Overlay, Seen::Nothing(right)) => bail!("the gateways cannot be seen: {right}"),
             (Strategy::VirtualService, _) => {
-                let namespaces = survey.ingress.as_ref().map(gateway_namespaces).unwrap_or_default();
-                if namespaces.is_empty() {
-                    bail!(
-                        "Knative does not say where the gateways of {} are (status of its Ingress, `kubectl get kingress {} \
-                         -n {} -o yaml`); is the service ready?",
-                        self.name,
-                        self.name.route,
-                        self.name.namespace
-                    );
-                }
-                mirroring::virtual_services(plan, &namespaces)
+                mirroring::virtual_services(plan, &survey.gateway_namespaces(plan.intent.through))
             }
         }
     }

@@ -70,8 +70,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
                 mirroring::overlays(&plan, &pods)
             }
             Strategy::VirtualService => {
-                let namespaces = survey.ingress.as_ref().map(gateway_namespaces).unwrap_or_default();
-                mirroring::virtual_services(&plan, &namespaces)?
+                mirroring::virtual_services(&plan, &survey.gateway_namespaces(plan.intent.through))?
             }
         }
     } else {
@@ -126,12 +125,9 @@ fn from_files(
             Ok(mirroring::overlays(&plan, &workloads(&used, &gateways)))
         }
         Strategy::VirtualService => {
-            let mut namespaces = ingress.map(gateway_namespaces).unwrap_or_default();
-            if namespaces.is_empty() {
-                namespaces = used.iter().filter_map(|gateway| gateway_namespace(&gateway.service)).collect();
-                namespaces.sort();
-                namespaces.dedup();
-            }
+            let through = plan.intent.through;
+            let said = ingress.map(|ingress| gateway_namespaces(ingress, through)).filter(|said| !said.is_empty());
+            let namespaces = said.unwrap_or_else(|| configured.namespaces(through));
             mirroring::virtual_services(&plan, &namespaces)
         }
     }

@@ -7,7 +7,6 @@ use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection};
 use crate::intent::{MirrorName, Strategy};
 use crate::istio::{Workload, overlay, stale, virtual_service};
-use crate::knative::config::gateway_namespaces;
 use crate::output::message;
 use crate::steps::mirroring::{self, Objects};
 use crate::steps::{Found, Which, mirrors, survey};
@@ -79,7 +78,7 @@ async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<(
             (objects, stale)
         }
         Strategy::VirtualService => {
-            let namespaces = survey.ingress.as_ref().map(gateway_namespaces).unwrap_or_default();
+            let namespaces = survey.gateway_namespaces(plan.intent.through);
             let fresh = virtual_service(&plan, &namespaces)?;
             let stale = found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect();
             (Objects { overlays: Vec::new(), virtual_service: Some(fresh) }, stale)

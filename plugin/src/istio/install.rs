@@ -137,3 +137,38 @@ fn base64(bytes: &[u8]) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::istio::yaml;
+    use crate::knative::testing;
+    use crate::module::MODULE;
+
+    fn workload() -> Workload {
+        let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
+        Workload { namespace: "istio-system".to_owned(), labels }
+    }
+
+    #[test]
+    fn of_a_module() {
+        let made = install(&workload(), b"\0asm", InstalledBy::Enable);
+        let text = yaml::to_yaml(&[&made]).expect("YAML");
+        assert_eq!(testing::object::<EnvoyFilter>(&text), made, "kubectl reads what is meant");
+        insta::assert_snapshot!(text);
+        let installed = Installed::of(&made.metadata);
+        assert_eq!(installed.by, Some(InstalledBy::Enable));
+        assert_eq!(installed.module, Some(module_fingerprint(b"\0asm")));
+        assert_eq!(installed.version.as_deref(), Some(names::PLUGIN_VERSION));
+    }
+
+    #[test]
+    fn the_api_server_takes_it() {
+        // etcd refuses objects of more than 1.5 MiB, kubectl's last-applied annotation doubles nothing as apply is
+        // server-side; some API servers are set to 1 MiB.
+        let made = install(&workload(), MODULE, InstalledBy::Install);
+        let size = serde_json::to_vec(&made).expect("JSON").len();
+        assert!(size < 1024 * 1024, "{size} bytes");
+        assert!(size > MODULE.len(), "the module is inside");
+    }
+}

@@ -6,11 +6,12 @@
 //! | EnvoyFilter of a mirror, strategy `overlay` | `overlay.rs` | one a mirror, for each set of gateway pods |
 //! | VirtualService of a mirror, strategy `virtualservice` | `virtual_service.rs` | one a mirror |
 //!
-//! `names.rs` has their names, labels and annotations; `stale.rs` tells whether one that is there is what would be
-//! written now; `yaml.rs` prints them.
+//! `names.rs` has their names, labels and annotations. Of objects that are there, `live.rs` reads what they say, `stale.rs`
+//! tells whether they are what would be written now, and `conflict.rs` whether they are in the way. `yaml.rs` prints.
 
-pub mod carried;
+pub mod conflict;
 pub mod install;
+pub mod live;
 pub mod names;
 pub mod overlay;
 pub mod stale;

@@ -27,8 +27,11 @@ const LEFT_ALONE: [&str; 3] = ["K-Network-Hash", "K-Network-Probe", "Knative-Ser
 /// Knative's.
 ///
 /// # Errors
-/// Rules that are too long for a header.
+/// No namespace, and rules that are too long for a header.
 pub fn virtual_service(plan: &Plan, gateway_namespaces: &[String]) -> Result<VirtualService, Refusal> {
+    if gateway_namespaces.is_empty() {
+        return Err(Refusal::NoGatewayNamespace { route: plan.name.clone() });
+    }
     let spec = plan.spec();
     let through = plan.intent.through;
     let headers = marks(&spec)?;
@@ -128,4 +131,92 @@ fn literal(json: &str) -> String {
         }
     }
     literal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intent::{Intent, Strategy};
+    use crate::istio::{live, yaml};
+    use crate::knative::testing;
+
+    fn made(shape: &str, intent: Intent) -> VirtualService {
+        let plan = testing::plan(shape, intent);
+        let made = virtual_service(&plan, &["istio-system".to_owned()]).expect("short rules");
+        assert_eq!(live::of_virtual_service(&made), Some(plan.spec().mirror), "it is read back");
+        made
+    }
+
+    fn shown(made: &VirtualService) -> String {
+        let text = yaml::to_yaml(&[made]).expect("YAML");
+        assert_eq!(&testing::object::<VirtualService>(&text), made, "kubectl reads what is meant");
+        text
+    }
+
+    fn intent(to: &str) -> Intent {
+        testing::intent(to, Strategy::VirtualService)
+    }
+
+    #[test]
+    fn of_a_tagged_revision() {
+        insta::assert_snapshot!(shown(&made("tagged", intent("next"))));
+    }
+
+    #[test]
+    fn of_a_split_with_a_secondary() {
+        let wish = Intent { secondary: true, millionths: 1_234, methods: vec!["GET".into()], ..intent("canary") };
+        insta::assert_snapshot!(shown(&made("split", wish)));
+    }
+
+    #[test]
+    fn of_a_cluster_local_route() {
+        let wish = Intent { through: Through::Local, methods: vec!["GET".into()], ..intent("v2") };
+        insta::assert_snapshot!(shown(&made("local", wish)));
+    }
+
+    #[test]
+    fn of_several_gateways_and_both_entrances() {
+        let wish = Intent { through: Through::Both, ..intent("v2") };
+        insta::assert_snapshot!(shown(&made("gateways", wish)));
+    }
+
+    #[test]
+    fn wishes_for_headers_and_paths_are_matches_of_every_method() {
+        let wish = Intent {
+            headers: vec!["x-beta".into(), "x-plan=gold".into(), "accept=text/*".into(), "x-any=*".into()],
+            paths: vec!["/v1/*".into(), "/health".into()],
+            methods: vec!["GET".into(), "HEAD".into()],
+            ..intent("next")
+        };
+        let made = made("tagged", wish);
+        let matches = &made.spec.http[0].r#match;
+        let of = |m: &HttpMatch| [&m.method, &m.uri].map(|text| text.clone().and_then(|t| t.text().map(str::to_owned)));
+        let expected = [("GET", "/v1/"), ("GET", "/health"), ("HEAD", "/v1/"), ("HEAD", "/health")];
+        assert_eq!(matches.iter().map(of).collect::<Vec<_>>(), expected.map(|(m, u)| [Some(m.into()), Some(u.into())]));
+        insta::assert_json_snapshot!(matches[0]);
+    }
+
+    #[test]
+    fn the_configuration_is_a_literal_in_envoy() {
+        let wish = Intent { paths: vec!["/%REQ(x)%".into()], ..intent("next") };
+        let rules = "redact: [\"/a%b\", \"/caf\u{e9}/\u{1f600}\"]";
+        let wish = Intent { rules: crate::rules::parse("rules.yaml", rules).expect("good rules"), ..wish };
+        let made = made("tagged", wish);
+        let headers = made.spec.http[0].headers.clone().and_then(|headers| headers.request).expect("headers");
+        let config = &headers.set[CONFIG_HEADER];
+        assert!(config.contains("/a%%b") && config.contains(r"/caf\u00e9/\ud83d\ude00"), "{config}");
+        assert!(config.is_ascii());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused() {
+        let plan = testing::plan("tagged", intent("next"));
+        let error = virtual_service(&plan, &[]).expect_err("no namespace").to_string();
+        assert!(error.contains("namespace of the gateways that serve store/cart is not known"), "{error}");
+        let rules = format!("ignore: [\"/{}\"]", "a".repeat(MOST_BYTES));
+        let rules = crate::rules::parse("rules.yaml", &rules).expect("good rules");
+        let plan = testing::plan("tagged", Intent { rules, ..intent("next") });
+        let error = virtual_service(&plan, &["istio-system".to_owned()]).expect_err("long rules").to_string();
+        assert!(error.starts_with("--rules works only with --strategy overlay: "), "{error}");
+    }
 }

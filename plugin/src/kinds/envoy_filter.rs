@@ -8,7 +8,14 @@ use serde_json::Value;
 
 /// What an EnvoyFilter patches, and on which proxies.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[kube(group = "networking.istio.io", version = "v1alpha3", kind = "EnvoyFilter", namespaced, schema = "disabled")]
+#[kube(
+    group = "networking.istio.io",
+    version = "v1alpha3",
+    kind = "EnvoyFilter",
+    namespaced,
+    schema = "disabled",
+    derive = "PartialEq"
+)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvoyFilterSpec {
     /// Which proxies, of the object's namespace.

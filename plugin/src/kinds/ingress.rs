@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What an Ingress is to do: Knative's own VirtualService says it better.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(group = "networking.internal.knative.dev", version = "v1alpha1", kind = "Ingress", namespaced)]
-#[kube(schema = "disabled", status = "IngressStatus")]
+#[kube(schema = "disabled", derive = "PartialEq", status = "IngressStatus")]
 pub struct IngressSpec {}
 
 /// What the networking layer made of an Ingress.

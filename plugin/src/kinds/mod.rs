@@ -42,10 +42,11 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// What a user is told of this condition: its message, else its reason, else its status.
+    /// What a user is told of this condition: its message, else its reason, else its status; without a full stop.
     pub fn words(&self) -> String {
         let said = [&self.message, &self.reason].into_iter().flatten().find(|text| !text.is_empty());
-        said.cloned().unwrap_or_else(|| format!("its condition {} is {}", self.r#type, self.status))
+        said.map(|text| text.trim_end_matches('.').to_owned())
+            .unwrap_or_else(|| format!("its condition {} is {}", self.r#type, self.status))
     }
 }
 

@@ -7,7 +7,14 @@ use super::Condition;
 
 /// What a Revision runs: nothing of it is needed here.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[kube(group = "serving.knative.dev", version = "v1", kind = "Revision", namespaced, schema = "disabled")]
+#[kube(
+    group = "serving.knative.dev",
+    version = "v1",
+    kind = "Revision",
+    namespaced,
+    schema = "disabled",
+    derive = "PartialEq"
+)]
 #[kube(status = "RevisionStatus")]
 pub struct RevisionSpec {}
 

@@ -7,7 +7,14 @@ use super::Condition;
 
 /// What a Route is to be.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[kube(group = "serving.knative.dev", version = "v1", kind = "Route", namespaced, schema = "disabled")]
+#[kube(
+    group = "serving.knative.dev",
+    version = "v1",
+    kind = "Route",
+    namespaced,
+    schema = "disabled",
+    derive = "PartialEq"
+)]
 #[kube(status = "RouteStatus")]
 pub struct RouteSpec {
     /// The split as wanted.

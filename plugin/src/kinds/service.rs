@@ -7,7 +7,14 @@ use super::route::TrafficTarget;
 
 /// What a Knative Service is to be.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[kube(group = "serving.knative.dev", version = "v1", kind = "Service", namespaced, schema = "disabled")]
+#[kube(
+    group = "serving.knative.dev",
+    version = "v1",
+    kind = "Service",
+    namespaced,
+    schema = "disabled",
+    derive = "PartialEq"
+)]
 #[kube(status = "ServiceStatus")]
 pub struct ServiceSpec {
     /// The split as the user wants it; all to the latest revision where empty.

@@ -7,7 +7,14 @@ use serde::{Deserialize, Serialize};
 
 /// What a VirtualService routes.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[kube(group = "networking.istio.io", version = "v1", kind = "VirtualService", namespaced, schema = "disabled")]
+#[kube(
+    group = "networking.istio.io",
+    version = "v1",
+    kind = "VirtualService",
+    namespaced,
+    schema = "disabled",
+    derive = "PartialEq"
+)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VirtualServiceSpec {
     /// The namespaces that see it; all where empty.

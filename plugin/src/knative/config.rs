@@ -7,7 +7,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::{INGRESS_CLASS, ISTIO};
-use crate::kinds::{Ingress, LoadBalancer};
+use crate::intent::Through;
+use crate::kinds::{Ingress, IngressStatus, LoadBalancer};
 
 /// Where Knative keeps its configuration.
 pub const NAMESPACE: &str = "knative-serving";
@@ -87,6 +88,12 @@ impl Gateways {
             local: read("local-gateways", "local-gateway.", defaults.local)?,
         })
     }
+
+    /// The namespaces of the gateways' pods by which calls come in, sorted: where there is no Ingress to say it better.
+    pub fn namespaces(&self, through: Through) -> Vec<String> {
+        let services = |gateways: &[KnativeGateway]| gateways.iter().map(|gateway| gateway.service.clone()).collect();
+        namespaces(through, services(&self.external), services(&self.local))
+    }
 }
 
 /// A list of gateways as YAML text.
@@ -136,14 +143,25 @@ pub fn ingress_class(ingress: Option<&Ingress>, config_network: Option<&ConfigMa
     of_ingress.or(of_cluster).cloned().unwrap_or_else(|| ISTIO.to_owned())
 }
 
-/// The namespaces of the gateway pods that serve an Ingress, sorted: those of calls from outside and, where they are
-/// others, those of calls from inside.
-pub fn gateway_namespaces(ingress: &Ingress) -> Vec<String> {
+/// The namespaces of the gateway pods by which calls to an Ingress come in, sorted.
+pub fn gateway_namespaces(ingress: &Ingress, through: Through) -> Vec<String> {
     let status = ingress.status.as_ref();
-    let balancers = status.into_iter().flat_map(|s| [&s.public_load_balancer, &s.private_load_balancer]).flatten();
-    let services =
-        balancers.flat_map(|LoadBalancer { ingress }| ingress).filter_map(|to| to.domain_internal.as_deref());
-    let mut namespaces: Vec<_> = services.filter_map(gateway_namespace).collect();
+    let services = |balancer: fn(&IngressStatus) -> &Option<LoadBalancer>| {
+        let balancer = status.and_then(|status| balancer(status).as_ref());
+        let ingresses = balancer.into_iter().flat_map(|balancer| &balancer.ingress);
+        ingresses.filter_map(|ingress| ingress.domain_internal.clone()).collect()
+    };
+    namespaces(through, services(|status| &status.public_load_balancer), services(|s| &s.private_load_balancer))
+}
+
+/// The namespaces in the names of those Kubernetes Services that `through` means.
+fn namespaces(through: Through, external: Vec<String>, local: Vec<String>) -> Vec<String> {
+    let services = match through {
+        Through::External => external,
+        Through::Local => local,
+        Through::Both => [external, local].concat(),
+    };
+    let mut namespaces: Vec<_> = services.iter().filter_map(|service| gateway_namespace(service)).collect();
     namespaces.sort();
     namespaces.dedup();
     namespaces
@@ -154,4 +172,86 @@ pub fn gateway_namespace(service: &str) -> Option<String> {
     let mut labels = service.split('.');
     let namespace = labels.nth(1).filter(|namespace| !namespace.is_empty())?;
     labels.next().is_none_or(|label| label == "svc").then(|| namespace.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    fn config(data: &[(&str, &str)]) -> ConfigMap {
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        ConfigMap { data: Some(data), ..ConfigMap::default() }
+    }
+
+    fn references(gateways: &[KnativeGateway]) -> Vec<String> {
+        gateways.iter().map(|gateway| format!("{} at {}", gateway.reference(), gateway.service)).collect()
+    }
+
+    #[test]
+    fn gateways_are_read_in_every_form() {
+        let default_external =
+            "knative-serving/knative-ingress-gateway at istio-ingressgateway.istio-system.svc.cluster.local";
+        let default_local =
+            "knative-serving/knative-local-gateway at knative-local-gateway.istio-system.svc.cluster.local";
+        let list = "- name: public\n  namespace: edge\n  service: gw.edge.svc.cluster.local\n\
+                    - name: beta\n  namespace: edge\n  service: b.edge.svc\n  labelSelector:\n    matchLabels: {a: b}\n";
+        for (data, external, local) in [
+            (vec![], vec![default_external], vec![default_local]),
+            (vec![("_example", "x")], vec![default_external], vec![default_local]),
+            (vec![("external-gateways", "")], vec![default_external], vec![default_local]),
+            (vec![("external-gateways", list)], vec!["edge/public at gw.edge.svc.cluster.local"], vec![default_local]),
+            (
+                vec![
+                    ("gateway.edge.public", "gw.edge.svc"),
+                    ("gateway.old", "old.istio-system.svc"),
+                    ("local-gateway.edge.inner", "in.edge.svc"),
+                ],
+                vec!["edge/public at gw.edge.svc", "knative-serving/old at old.istio-system.svc"],
+                vec!["edge/inner at in.edge.svc"],
+            ),
+            (
+                vec![("external-gateways", list), ("gateway.edge.other", "o.edge.svc")],
+                vec!["edge/public at gw.edge.svc.cluster.local"],
+                vec![default_local],
+            ),
+        ] {
+            let gateways = Gateways::read(&config(&data)).expect("good gateways");
+            assert_eq!(references(&gateways.external), external, "{data:?}");
+            assert_eq!(references(&gateways.local), local, "{data:?}");
+        }
+    }
+
+    #[test]
+    fn gateways_that_cannot_be_read_are_refused_with_their_key() {
+        for data in [("external-gateways", "- name: a\n"), ("local-gateways", "a: b"), ("gateway.edge.", "s")] {
+            let error = Gateways::read(&config(&[data])).expect_err("a mistake").to_string();
+            assert!(error.starts_with(&format!("ConfigMap knative-serving/config-istio, key {}: ", data.0)), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_ingress_class_is_the_routes_own_before_the_clusters() {
+        let kourier = config(&[("ingress-class", "kourier.ingress.networking.knative.dev")]);
+        let ingress = testing::ingress();
+        assert_eq!(ingress_class(Some(&ingress), Some(&kourier)), ISTIO);
+        assert_eq!(ingress_class(None, Some(&kourier)), "kourier.ingress.networking.knative.dev");
+        assert_eq!(ingress_class(None, None), ISTIO);
+    }
+
+    #[test]
+    fn gateway_pods_are_where_their_service_is() {
+        let ingress = testing::ingress();
+        for (through, namespaces) in [
+            (Through::External, vec!["istio-system"]),
+            (Through::Local, vec!["mesh-local"]),
+            (Through::Both, vec!["istio-system", "mesh-local"]),
+        ] {
+            assert_eq!(gateway_namespaces(&ingress, through), namespaces);
+            assert_eq!(Gateways::default().namespaces(through), ["istio-system"]);
+        }
+        assert_eq!(gateway_namespace("gw.edge"), Some("edge".to_owned()));
+        assert_eq!(gateway_namespace("gw"), None);
+        assert_eq!(gateway_namespace("gw.example.com"), None);
+    }
 }

@@ -15,7 +15,10 @@ pub mod source;
 pub mod tag;
 pub mod target;
 
-pub use config::{Gateways, gateway_namespace, ingress_class};
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use config::{Gateways, gateway_namespaces, ingress_class};
 pub use plan::Plan;
 pub use refusal::Refusal;
 pub use source::{Entrance, Source, Split};

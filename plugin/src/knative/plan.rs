@@ -126,3 +126,70 @@ fn token(uid: Option<&str>) -> String {
     let token: String = digits.map(|digit| digit.to_ascii_lowercase()).collect();
     if token.len() == 16 { token } else { Selection::everything().token }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use crate::intent::Through;
+
+    fn refused(shape: &str, intent: Intent) -> String {
+        let source = testing::source(shape);
+        let candidate = target::candidate(&source, &intent.to, target::Known::default()).expect("a good target");
+        Plan::new(intent, source, candidate).expect_err("a refusal").to_string()
+    }
+
+    #[test]
+    fn wishes_that_cannot_be_fulfilled() {
+        let wish = |strategy| testing::intent("next", strategy);
+        let by_service = || wish(Strategy::VirtualService);
+        let refused = [
+            refused("tagged", Intent { expires: Some(1_767_225_600), ..by_service() }),
+            refused("tagged", Intent { sticky: Some("x-user".into()), ..by_service() }),
+            refused("tagged", Intent { millionths: 0, ..wish(Strategy::Overlay) }),
+            refused("tagged", Intent { methods: vec!["get".into()], ..wish(Strategy::Overlay) }),
+            refused("tagged", Intent { headers: vec!["a b=1".into()], ..wish(Strategy::Overlay) }),
+            refused("tagged", Intent { paths: vec!["v1".into()], ..wish(Strategy::Overlay) }),
+            refused("local", testing::intent("v2", Strategy::Overlay)),
+        ];
+        insta::assert_snapshot!(refused.join("\n"));
+    }
+
+    #[test]
+    fn the_second_copy_goes_to_the_primary() {
+        let wish = Intent { secondary: true, ..testing::intent("canary", Strategy::Overlay) };
+        let plan = testing::plan("split", wish);
+        assert_eq!(plan.secondary.as_ref().map(|target| target.revision.as_str()), Some("pay-blue"));
+        let services = "store/pay-green.store.svc.cluster.local,store/pay-blue.store.svc.cluster.local";
+        assert_eq!(plan.referenced_services(), services);
+    }
+
+    #[test]
+    fn who_draws_the_sample_follows_the_strategy() {
+        let sampling = |strategy| testing::plan("tagged", testing::intent("next", strategy)).spec().mirror.sampling;
+        assert_eq!(sampling(Strategy::Overlay), Sampling::Selector);
+        assert_eq!(sampling(Strategy::VirtualService), Sampling::Envoy);
+    }
+
+    #[test]
+    fn hosts_follow_where_calls_come_in() {
+        let hosts = |through| {
+            let wish = Intent { through, ..testing::intent("next", Strategy::Overlay) };
+            testing::plan("tagged", wish).spec().mirror.hosts
+        };
+        let local = ["cart.store", "cart.store.svc", "cart.store.svc.cluster.local"];
+        assert_eq!(hosts(Through::External), ["cart.store.example.com"]);
+        assert_eq!(hosts(Through::Local), local);
+        assert_eq!(hosts(Through::Both), [&["cart.store.example.com"][..], &local].concat());
+    }
+
+    #[test]
+    fn a_token_stays_where_there_is_an_id() {
+        let uid = Some("3F9A2C51-7d04-4b6e-9a1c-55e0d1b7c842");
+        assert_eq!(token(uid), "3f9a2c517d044b6e");
+        for none in [None, Some("short")] {
+            assert_eq!(token(none).len(), 16);
+            assert_ne!(token(none), token(none), "nobody can know it");
+        }
+    }
+}

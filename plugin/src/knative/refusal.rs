@@ -1,10 +1,8 @@
 //! What cannot work, said before anything is applied: what, where, and the next step.
 
-use kube::core::ObjectMeta;
 use thiserror::Error;
 
 use crate::intent::MirrorName;
-use crate::istio::names;
 
 /// Why a mirror is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -34,7 +32,7 @@ pub enum Refusal {
     },
     /// The candidate is all that users are served by.
     #[error(
-        "`{to}` is revision {revision}, which serves all of {route} already: there is nothing to compare it with; name another version"
+        "{}revision {revision} serves all users of {route} already: there is nothing to compare it with; name another version", meaning(.to, .revision)
     )]
     OnlyPrimary {
         /// The Route.
@@ -129,6 +127,14 @@ pub enum Refusal {
         /// By which labels, `a=b,c=d`.
         labels: String,
     },
+    /// Nobody says where the gateways' pods are.
+    #[error(
+        "the namespace of the gateways that serve {route} is not known: Ingress {route} names none in its status yet; wait until the Route is ready"
+    )]
+    NoGatewayNamespace {
+        /// The Route.
+        route: MirrorName,
+    },
     /// A host can have one mirror only.
     #[error("host {host} of {route} is mirrored already, by mirror {other}: disable that first, `kubectl mirror disable {} -n {}`", .other.route, .other.namespace)]
     OtherMirror {
@@ -205,18 +211,6 @@ impl Refusal {
     pub fn no_such_service(namespace: &str, name: &str, names: &[String]) -> Self {
         Self::NoSuchService { namespace: namespace.to_owned(), name: name.to_owned(), nearest: nearest(name, names) }
     }
-
-    /// An object that somebody else wrote.
-    pub fn other_owner(kind: &str, metadata: &ObjectMeta) -> Self {
-        let said = metadata.labels.as_ref().and_then(|labels| labels.get(names::MANAGED_BY));
-        let field = metadata.managed_fields.as_ref().and_then(|fields| fields.first()?.manager.as_ref());
-        Self::OtherOwner {
-            kind: kind.to_owned(),
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-            manager: said.or(field).cloned().unwrap_or_else(|| "somebody else".to_owned()),
-        }
-    }
 }
 
 /// The oldest Istio that mirrors work with: its proxies can set the headers of a copy.
@@ -242,14 +236,19 @@ pub fn istio_version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Those of `names` that are spelled like `name`, the most alike first.
-pub(super) fn nearest(name: &str, names: &[String]) -> Vec<String> {
+pub fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let mut alike: Vec<_> = names.iter().map(|other| (strsim::jaro_winkler(name, other), other)).collect();
-    alike.retain(|(likeness, _)| *likeness > 0.8);
+    alike.retain(|(likeness, _)| *likeness > 0.75);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let mut nearest: Vec<String> = alike.into_iter().map(|(_, other)| other.clone()).collect();
     nearest.dedup();
     nearest.truncate(3);
     nearest
+}
+
+/// What `to` means, where it is not the revision's own name.
+fn meaning(to: &str, revision: &str) -> String {
+    if to == revision { String::new() } else { format!("{to} means ") }
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
@@ -258,4 +257,53 @@ fn did_you_mean(nearest: &[String]) -> String {
 
 fn list(word: &str, names: &[String]) -> String {
     if names.is_empty() { format!("no {word}") } else { format!("{word} {}", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_istio() {
+        for (text, version) in [
+            ("1.28.0", Some((1, 28))),
+            ("1.27.3", Some((1, 27))),
+            ("v1.30", Some((1, 30))),
+            ("1.32-dev.abc", Some((1, 32))),
+            ("1.29-alpha.0", Some((1, 29))),
+            ("2.0.0", Some((2, 0))),
+            ("", None),
+            ("unknown", None),
+            ("latest", None),
+            ("1", None),
+            ("1.x", None),
+        ] {
+            assert_eq!(istio_version(text), version, "{text:?}");
+            let too_old = version.is_some_and(|version| version < (1, 28));
+            assert_eq!(check_istio(text, "istiod").is_err(), too_old, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_code_of_this_folder_says() {
+        let route = || MirrorName::new("store", "cart");
+        let refusals = [
+            check_istio("1.27.3", "pod istio-system/gateway-0").expect_err("too old"),
+            Refusal::NoGatewayPods {
+                route: route(),
+                namespace: "istio-system".into(),
+                labels: "istio=ingressgateway".into(),
+            },
+            Refusal::NoGatewayNamespace { route: route() },
+            Refusal::NoSecondary { route: route(), revision: "cart-00001".into() },
+        ];
+        insta::assert_snapshot!(refusals.map(|refusal| refusal.to_string()).join("\n\n"));
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let names = ["canary", "canary-2", "stable", "next"].map(str::to_owned);
+        assert_eq!(nearest("canari", &names), ["canary", "canary-2"]);
+        assert!(nearest("zebra", &names).is_empty());
+    }
 }

@@ -191,9 +191,11 @@ impl Source {
         self
     }
 
-    /// The port of a revision's Service.
+    /// The port of a revision's Service. One that is not known is taken to be that of the others: revisions of one
+    /// service speak one protocol.
     pub fn port(&self, revision: &str) -> u16 {
-        self.ports.get(revision).copied().unwrap_or(PORT)
+        let others = self.splits.first().map_or(PORT, |split| split.port);
+        self.ports.get(revision).copied().unwrap_or(others)
     }
 
     /// A part of a split as Knative would write it.
@@ -240,4 +242,90 @@ fn traffic(route: &Route) -> &[TrafficTarget] {
 fn host_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     uri.host().map(str::to_ascii_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn what_is_live() {
+        insta::assert_debug_snapshot!(testing::source("split"));
+    }
+
+    #[test]
+    fn what_a_route_alone_says() {
+        insta::assert_debug_snapshot!(testing::offline("split"));
+    }
+
+    #[test]
+    fn both_ways_agree_where_nothing_is_under_way() {
+        for shape in ["tagged", "local"] {
+            let live = testing::source(shape);
+            let offline = Source { ports: live.ports.clone(), ..testing::offline(shape) };
+            assert_eq!(live, offline, "{shape}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_local_route_has_no_external_entrance() {
+        let source = testing::source("local");
+        assert!(source.entrances(Through::External).is_empty());
+        assert_eq!(source.hosts(Through::Both), ["stock.store", "stock.store.svc", "stock.store.svc.cluster.local"]);
+        assert_eq!(source.gateways(Through::Both), ["knative-serving/knative-local-gateway"]);
+    }
+
+    #[test]
+    fn all_gateways_of_a_host_are_found() {
+        let source = testing::source("gateways");
+        let external = ["edge/public-gateway", "knative-serving/knative-ingress-gateway", "store/web-1186921532"];
+        assert_eq!(source.gateways(Through::External), external);
+        assert_eq!(source.gateways(Through::Local), ["knative-serving/knative-local-gateway"]);
+        assert_eq!(source.gateways(Through::Both).len(), 4);
+    }
+
+    #[test]
+    fn probes_and_requests_that_name_a_tag_are_no_part_of_the_split() {
+        let (route, mut virtual_service) = testing::live("tagged");
+        let mut by_tag = virtual_service.spec.http[1].clone();
+        by_tag.route[0].destination.host = "cart-00002.store.svc.cluster.local".to_owned();
+        let tag = crate::kinds::StringMatch::exact("next");
+        by_tag.r#match[0].headers.insert("Knative-Serving-Tag".to_owned(), tag);
+        virtual_service.spec.http.insert(0, by_tag);
+        let source = Source::live(&route, &virtual_service).expect("a good Route");
+        assert_eq!(source, testing::source("tagged"));
+    }
+
+    #[test]
+    fn another_cluster_domain_is_read_from_the_address() {
+        let mut route = testing::live("local").0;
+        let url = || Some("http://stock.store.svc.corp.internal".to_owned());
+        let status = route.status.as_mut().expect("a status");
+        (status.url, status.address) = (url(), Some(crate::kinds::Address { url: url() }));
+        let source = Source::offline(&route, &Gateways::default()).expect("a good Route");
+        assert_eq!(source.fqdn(), "stock.store.svc.corp.internal");
+        assert_eq!(source.splits[0].host, "stock-v1.store.svc.corp.internal");
+        assert!(source.external.hosts.is_empty());
+    }
+
+    #[test]
+    fn a_route_that_says_too_little_is_refused() {
+        let (route, virtual_service) = testing::live("tagged");
+        let mut bare = route.clone();
+        bare.status = None;
+        let mut unserved = virtual_service.clone();
+        unserved.spec.http.clear();
+        let mut following = testing::latest();
+        following.status.as_mut().expect("a status").traffic.clear();
+        let refused = |result: Result<Source, Refusal>| result.expect_err("too little").to_string();
+        insta::assert_snapshot!(
+            [
+                refused(Source::live(&bare, &virtual_service)),
+                refused(Source::live(&route, &unserved)),
+                refused(Source::offline(&following, &Gateways::default())),
+            ]
+            .join("\n\n")
+        );
+    }
 }

@@ -64,3 +64,65 @@ fn name(service: &Service) -> MirrorName {
     let metadata = &service.metadata;
     MirrorName::new(metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn a_tag_is_added_without_traffic() {
+        let split = [("cart-00001", 100, None), ("cart-00002", 0, Some("next"))];
+        let patch = add(&testing::service(&split), "old", "cart-00003").expect("a free tag").expect("a change");
+        insta::assert_json_snapshot!(patch);
+    }
+
+    #[test]
+    fn what_an_empty_split_means_is_said() {
+        let patch = add(&testing::service(&[]), "old", "cart-00003").expect("a free tag").expect("a change");
+        assert_eq!(
+            patch["spec"]["traffic"],
+            json!([
+                { "latestRevision": true, "percent": 100 },
+                { "revisionName": "cart-00003", "tag": "old", "percent": 0 },
+            ])
+        );
+    }
+
+    #[test]
+    fn a_tag_that_is_there_is_left_or_refused() {
+        let service = testing::service(&[("cart-00001", 100, None), ("cart-00002", 0, Some("next"))]);
+        assert_eq!(add(&service, "next", "cart-00002"), Ok(None));
+        assert_eq!(
+            add(&service, "next", "cart-00003").expect_err("taken").to_string(),
+            "--tag next: Service store/cart has this tag for cart-00002 already; choose another name, or mirror to it: \
+             --to next"
+        );
+    }
+
+    #[test]
+    fn what_was_added_is_taken_away() {
+        for before in
+            [vec![("cart-00001", 100, None)], vec![("cart-00001", 100, None), ("cart-00002", 0, Some("next"))]]
+        {
+            let service = testing::service(&before);
+            let patch = add(&service, "old", "cart-00003").expect("a free tag").expect("a change");
+            let mut tagged = service.clone();
+            tagged.spec = serde_json::from_value(patch["spec"].clone()).expect("a spec");
+            let patch = remove(&tagged, "old").expect("a change");
+            assert_eq!(patch["spec"]["traffic"], json!(service.spec.traffic));
+            assert_eq!(patch["metadata"]["resourceVersion"], "71");
+        }
+    }
+
+    #[test]
+    fn traffic_that_a_tag_was_given_since_stays() {
+        assert_eq!(remove(&testing::service(&[("cart-00001", 100, None)]), "old"), None);
+        let service = testing::service(&[("cart-00001", 60, None), ("cart-00003", 40, Some("old"))]);
+        let patch = remove(&service, "old").expect("a change");
+        assert_eq!(
+            patch["spec"]["traffic"],
+            json!([{ "revisionName": "cart-00001", "percent": 60 }, { "revisionName": "cart-00003", "percent": 40 }])
+        );
+    }
+}

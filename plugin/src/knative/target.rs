@@ -82,6 +82,10 @@ pub fn candidate(source: &Source, to: &To, known: Known<'_>) -> Result<Target, R
             Some(revision) => Target::of(source, revision),
             None => revision(source, name, known)?,
         },
+        To::Service(name) if *name == source.name => {
+            let reason = format!("{to} is the mirrored Service itself; name one of its tags or revisions");
+            return Err(Refusal::Value { option: "to".to_owned(), reason });
+        }
         To::Service(name) => {
             let other = known.other.ok_or_else(|| Refusal::NoSuchService {
                 namespace: source.namespace.clone(),
@@ -194,4 +198,107 @@ pub fn check_through(source: &Source, through: Through) -> Result<(), Refusal> {
         return Err(Refusal::NoExternalHost { route: source.mirror_name() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    fn resolve(shape: &str, to: &str, known: Known<'_>) -> Result<Target, Refusal> {
+        candidate(&testing::source(shape), &to.parse().expect("a target"), known)
+    }
+
+    #[test]
+    fn targets_that_can_be_reached() {
+        let revisions = testing::revisions();
+        let pay = testing::source("split");
+        let offline = Known::default();
+        let cluster = Known { revisions: Some(&revisions), other: Some(&pay), ..offline };
+        for (shape, to, known, expected) in [
+            ("tagged", "next", offline, "outbound|80||cart-00002.store.svc.cluster.local"),
+            ("tagged", "next", cluster, "outbound|80||cart-00002.store.svc.cluster.local"),
+            ("tagged", "cart-00002", offline, "outbound|80||cart-00002.store.svc.cluster.local"),
+            ("split", "canary", offline, "outbound|81||pay-green.store.svc.cluster.local"),
+            ("split", "pay-blue", offline, "outbound|81||pay-blue.store.svc.cluster.local"),
+            ("local", "v2", offline, "outbound|80||stock-v2.store.svc.cluster.local"),
+            // Another Route refers to it.
+            ("tagged", "pay-blue", cluster, "outbound|80||pay-blue.store.svc.cluster.local"),
+            // The revision with the most traffic.
+            ("tagged", "ksvc/pay", cluster, "outbound|81||pay-blue.store.svc.cluster.local"),
+        ] {
+            assert_eq!(resolve(shape, to, known).map(|target| target.cluster()), Ok(expected.to_owned()), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_was_just_added_is_a_target() {
+        let source = testing::source("split").with_tag("old", "pay-red");
+        let target = candidate(&source, &To::Name("old".into()), Known::default()).expect("a target");
+        assert_eq!(target.reference(), "store/pay-red.store.svc.cluster.local");
+        assert_eq!(target.port, 81, "the service's protocol");
+    }
+
+    #[test]
+    fn targets_that_cannot_be() {
+        let revisions = testing::revisions();
+        let services = ["cart", "pay", "stock"].map(str::to_owned);
+        let offline = Known::default();
+        let cluster = Known { revisions: Some(&revisions), services: &services, ..offline };
+        let refused: Vec<_> = [
+            ("tagged", "nxt", cluster),
+            ("tagged", "cart-2", offline),
+            ("tagged", "zebra", offline),
+            ("tagged", "cart-00003", cluster),
+            ("tagged", "cart-00003", offline),
+            ("tagged", "cart-00004", cluster),
+            ("tagged", "cart-00001", cluster),
+            ("tagged", "prod", cluster),
+            ("tagged", "ksvc/pey", cluster),
+            ("tagged", "ksvc/cart", cluster),
+        ]
+        .map(|(shape, to, known)| {
+            let source = testing::source(shape).with_tag("prod", "cart-00001");
+            candidate(&source, &to.parse().expect("a target"), known).expect_err(to).to_string()
+        })
+        .into();
+        insta::assert_snapshot!(refused.join("\n\n"));
+    }
+
+    #[test]
+    fn routes_that_cannot_be_mirrored() {
+        let (route, _) = testing::live("tagged");
+        assert_eq!(check_route(&route), Ok(()));
+        let mut unseen = route.clone();
+        unseen.metadata.generation = Some(3);
+        let mut unknown = route;
+        unknown.status = None;
+        unknown.metadata.generation = None;
+        let source = testing::source("local");
+        assert_eq!(check_ingress_class(&source, ISTIO), Ok(()));
+        assert_eq!(check_through(&source, Through::Both), Ok(()));
+        let refused = [
+            check_route(&unseen),
+            check_route(&unknown),
+            check_route(&testing::latest()),
+            check_ingress_class(&source, "kourier.ingress.networking.knative.dev"),
+            check_through(&source, Through::External),
+        ]
+        .map(|checked| checked.expect_err("a refusal").to_string());
+        insta::assert_snapshot!(refused.join("\n\n"));
+    }
+
+    #[test]
+    fn the_secondary_is_the_greatest_primary_but_never_the_candidate() {
+        let source = testing::source("split");
+        let target = |revision: &str| Target::of(&source, revision);
+        for (candidate, expected) in
+            [("pay-red", Some("pay-blue")), ("pay-green", Some("pay-blue")), ("pay-blue", Some("pay-green"))]
+        {
+            let found = secondary(&source, &target(candidate)).map(|target| target.revision);
+            assert_eq!(found.as_deref(), expected, "{candidate}");
+        }
+        let tagged = testing::source("tagged");
+        assert_eq!(secondary(&tagged, &Target::of(&tagged, "cart-00001")), None);
+    }
 }

@@ -64,7 +64,7 @@ pub async fn of_source(
         .map(|gateway| (gateway.reference(), namespace_of(gateway)))
         .collect();
     // A gateway of this Route alone is not in the configuration; Knative says where its pods are.
-    let elsewhere = ingress.map(gateway_namespaces).unwrap_or_default().into_iter().next();
+    let elsewhere = ingress.and_then(|ingress| gateway_namespaces(ingress, through).into_iter().next());
     let wanted = source.gateways(through).into_iter().map(|reference| {
         let namespace = known.get(&reference).cloned().flatten().or_else(|| elsewhere.clone());
         (reference, namespace)

@@ -9,10 +9,10 @@ use super::GatewayPods;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
 use crate::gateway::{End, Gateways, PodState, Wanted};
+use crate::istio::conflict::check_owner;
 use crate::istio::install::Installed;
 use crate::istio::{InstalledBy, install, names};
 use crate::kinds::EnvoyFilter;
-use crate::knative::Refusal;
 use crate::module::MODULE;
 use crate::output::message;
 
@@ -45,12 +45,10 @@ pub struct Installation {
 pub async fn installed(cluster: &Cluster, gateway: &GatewayPods) -> Result<Option<EnvoyFilter>> {
     let (namespace, name) = (&gateway.workload.namespace, names::install(&gateway.workload));
     let found = cluster.get_opt::<EnvoyFilter>(namespace, &name).await?;
-    match found {
-        Some(object) if !names::is_ours(&object.metadata) => {
-            Err(Refusal::other_owner("EnvoyFilter", &object.metadata).into())
-        }
-        found => Ok(found),
+    if let Some(object) = &found {
+        check_owner("EnvoyFilter", &object.metadata)?;
     }
+    Ok(found)
 }
 
 /// Makes sure that the filter is in these pods. What is there already stays as it is, whichever version it is.

@@ -9,8 +9,8 @@ use mirror_core::config::Mirror;
 
 use super::gateways;
 use crate::cluster::{Cluster, Error, Scope};
-use crate::intent::{Intent, IntentError, MirrorName, Strategy};
-use crate::istio::{carried, names};
+use crate::intent::{Intent, IntentError, MirrorName, Strategy, Through};
+use crate::istio::{live, names};
 use crate::kinds::{EnvoyFilter, VirtualService};
 
 /// A mirror as its objects say it.
@@ -123,13 +123,7 @@ async fn overlays(cluster: &Cluster, selector: &str, unseen: &mut Vec<String>) -
 
 /// The namespaces that gateways' pods are in; where the configuration cannot be read, Knative's defaults.
 async fn gateway_namespaces(cluster: &Cluster) -> Vec<String> {
-    let gateways = gateways::configured(cluster).await.unwrap_or_default();
-    let services = gateways.external.iter().chain(&gateways.local);
-    let mut namespaces: Vec<_> =
-        services.filter_map(|gateway| crate::knative::gateway_namespace(&gateway.service)).collect();
-    namespaces.sort();
-    namespaces.dedup();
-    namespaces
+    gateways::configured(cluster).await.unwrap_or_default().namespaces(Through::Both)
 }
 
 impl Found {
@@ -145,8 +139,8 @@ impl Found {
 
     /// Its configuration, as its objects carry it; `None` where this build cannot read it.
     pub fn mirror(&self) -> Option<Mirror> {
-        let overlays = self.overlays.iter().filter_map(carried::of_overlay);
-        overlays.chain(self.virtual_services.iter().filter_map(carried::of_virtual_service)).next()
+        let overlays = self.overlays.iter().filter_map(live::of_overlay);
+        overlays.chain(self.virtual_services.iter().filter_map(live::of_virtual_service)).next()
     }
 
     /// The hosts whose requests it copies.

@@ -9,7 +9,8 @@ use super::GatewayPods;
 use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted};
 use crate::intent::MirrorName;
-use crate::istio::{names, overlay, virtual_service};
+use crate::istio::conflict::{check_hosts, check_owner};
+use crate::istio::{overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
 
@@ -43,36 +44,25 @@ pub fn virtual_services(plan: &Plan, gateway_namespaces: &[String]) -> Result<Ob
 /// # Errors
 /// Who is in the way.
 pub async fn check_way(cluster: &Cluster, plan: &Plan, objects: &Objects, inventory: &Inventory) -> Result<()> {
-    if let Some(refusal) = other_mirror(plan, inventory.mirrors.iter()) {
-        return Err(refusal.into());
-    }
+    check_others(plan, inventory.mirrors.iter())?;
     for object in &objects.overlays {
         let (namespace, name) = key(&object.metadata);
-        if let Some(there) = cluster.get_opt::<EnvoyFilter>(namespace, name).await?
-            && !names::is_ours(&there.metadata)
-        {
-            return Err(Refusal::other_owner("EnvoyFilter", &there.metadata).into());
+        if let Some(there) = cluster.get_opt::<EnvoyFilter>(namespace, name).await? {
+            check_owner("EnvoyFilter", &there.metadata)?;
         }
     }
     if let Some(object) = &objects.virtual_service {
         let (namespace, name) = key(&object.metadata);
-        if let Some(there) = cluster.get_opt::<VirtualService>(namespace, name).await?
-            && !names::is_ours(&there.metadata)
-        {
-            return Err(Refusal::other_owner("VirtualService", &there.metadata).into());
+        if let Some(there) = cluster.get_opt::<VirtualService>(namespace, name).await? {
+            check_owner("VirtualService", &there.metadata)?;
         }
     }
     Ok(())
 }
 
-/// Another mirror of a host that this one has too.
-fn other_mirror<'a>(plan: &Plan, mirrors: impl Iterator<Item = &'a Found>) -> Option<Refusal> {
-    let hosts = plan.source.hosts(plan.intent.through);
-    mirrors.filter(|found| found.name != plan.name).find_map(|found| {
-        let theirs = found.hosts();
-        let host = hosts.iter().find(|host| theirs.contains(host))?;
-        Some(Refusal::OtherMirror { route: plan.name.clone(), host: host.clone(), other: found.name.clone() })
-    })
+/// Checks that no other mirror has a host that this one has too.
+fn check_others<'a>(plan: &Plan, mut mirrors: impl Iterator<Item = &'a Found>) -> Result<(), Refusal> {
+    mirrors.try_for_each(|found| check_hosts(plan, &found.name, &found.hosts()))
 }
 
 /// Applies a mirror's objects and removes those of its other strategy. What was there before is changed in place.
@@ -188,7 +178,7 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     let Some(own) = inventory.mirrors.iter().find(|found| found.name == plan.name) else { return Ok(()) };
     let age = |found: &Found| (found.created().cloned(), found.name.clone());
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
-    if let Some(refusal) = other_mirror(plan, older) {
+    if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
         return Err(refusal.into());
     }

@@ -12,7 +12,6 @@ use crate::gateway::{Gateways, PodState, PodView, Wanted};
 use crate::intent::Strategy;
 use crate::istio::{overlay, stale, virtual_service};
 use crate::knative::Plan;
-use crate::knative::config::gateway_namespaces;
 
 /// How one mirror is.
 #[derive(Debug)]
@@ -106,7 +105,7 @@ async fn today(cluster: &Cluster, found: &Found) -> Result<(Plan, Vec<String>)> 
             .flat_map(|live| stale::overlay(live, &overlay(&plan, &crate::istio::Workload::of(live)), &plan))
             .collect(),
         Strategy::VirtualService => {
-            let namespaces = survey.ingress.as_ref().map(gateway_namespaces).unwrap_or_default();
+            let namespaces = survey.gateway_namespaces(plan.intent.through);
             let fresh = virtual_service(&plan, &namespaces)?;
             found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect()
         }

@@ -4,8 +4,9 @@
 use anyhow::Result;
 
 use crate::cluster::{Cluster, Scope};
-use crate::intent::{Intent, MirrorName, To};
+use crate::intent::{Intent, MirrorName, Through, To};
 use crate::kinds::{Ingress, Revision, Route, Service, VirtualService};
+use crate::knative::config::gateway_namespaces;
 use crate::knative::target::{self, Known};
 use crate::knative::{self, Plan, Refusal, Source};
 
@@ -78,6 +79,11 @@ impl Survey {
         }
         let known = Known { revisions: Some(&self.revisions), other: other.as_ref(), services: &services };
         Ok(target::candidate(source, to, known)?)
+    }
+
+    /// The namespaces of the gateways' pods, as Knative says them in the service's own namespace.
+    pub fn gateway_namespaces(&self, through: Through) -> Vec<String> {
+        self.ingress.as_ref().map(|ingress| gateway_namespaces(ingress, through)).unwrap_or_default()
     }
 
     /// The revision of this name, where there is one in the namespace.
