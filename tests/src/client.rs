@@ -1,6 +1,7 @@
 //! Clients, HTTP/1.1 and HTTP/2 without TLS: one connection each, one request at a time, every byte kept.
 
 mod crowd;
+mod steady;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use crate::backend::Reply;
 use crate::wait::PATIENCE;
 
 pub use crowd::{Crowd, crowd};
+pub use steady::Steady;
 
 /// The host that requests are for unless they say otherwise.
 pub const HOST: &str = "hello.test";

@@ -95,7 +95,15 @@ impl Envoy {
     /// # Panics
     /// When it does not get ready; its log is shown.
     pub async fn start(binary: &'static Binary, bootstrap: &Value, workers: usize) -> Self {
-        let directory = tempfile::Builder::new().prefix("mirror-test-").tempdir().expect("a directory");
+        Self::start_in(&std::env::temp_dir(), binary, bootstrap, workers).await
+    }
+
+    /// The same with its own directory made in `folder`.
+    ///
+    /// # Panics
+    /// When it does not get ready; its log is shown.
+    pub async fn start_in(folder: &Path, binary: &'static Binary, bootstrap: &Value, workers: usize) -> Self {
+        let directory = tempfile::Builder::new().prefix("mirror-test-").tempdir_in(folder).expect("a directory");
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("envoy.json"), bootstrap.to_string()).expect("the bootstrap is written");
         let log = File::create(path("envoy.log")).expect("a file for the log");

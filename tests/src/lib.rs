@@ -9,6 +9,7 @@ pub mod backend;
 pub mod build;
 pub mod cases;
 pub mod client;
+pub mod cluster;
 pub mod counts;
 pub mod envoy;
 pub mod gate;

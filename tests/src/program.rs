@@ -96,7 +96,12 @@ pub struct Ended {
 }
 
 impl Ended {
-    fn new(output: &Output) -> Self {
+    /// Runs a program to its end.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::new(&command.output().expect("the program runs"))
+    }
+
+    pub(crate) fn new(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { status: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
@@ -112,5 +117,5 @@ impl Ended {
 
 /// Runs the program with these arguments, which should end by themselves.
 pub fn run(arguments: &[&str]) -> Ended {
-    Ended::new(&Command::new(path()).args(arguments).stdin(Stdio::null()).output().expect("the program runs"))
+    Ended::of(Command::new(path()).args(arguments).stdin(Stdio::null()))
 }

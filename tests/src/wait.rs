@@ -9,13 +9,21 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 ///
 /// # Panics
 /// When there is no answer within [`PATIENCE`]; `what` says what was waited for.
-pub async fn until<T>(what: &str, mut question: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn until<T>(what: &str, question: impl AsyncFnMut() -> Option<T>) -> T {
+    let answer = within(PATIENCE, question).await;
+    answer.unwrap_or_else(|| panic!("waited {PATIENCE:?} in vain for {what}"))
+}
+
+/// Asks `question` again and again until it answers, or for as long as `patience` lasts.
+pub async fn within<T>(patience: Duration, mut question: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
         if let Some(answer) = question().await {
-            return answer;
+            return Some(answer);
         }
-        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain for {what}");
+        if start.elapsed() >= patience {
+            return None;
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

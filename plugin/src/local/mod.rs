@@ -15,5 +15,6 @@ pub use admin::Admin;
 pub use files::Files;
 pub use find::{Envoy, find};
 pub use plan::{Plan, Wish, parse_method, parse_percent};
+pub use process::Process;
 pub use session::Session;
 pub use settle::settle;

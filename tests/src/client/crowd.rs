@@ -64,7 +64,8 @@ pub async fn crowd(
     std::mem::take(&mut *result.lock().expect("no poison"))
 }
 
-async fn exchange(
+/// Sends a request over `client`, which is connected first where it has to be.
+pub(super) async fn exchange(
     client: &mut Option<Client>,
     address: SocketAddr,
     protocol: Protocol,

@@ -1,0 +1,3 @@
+//! Tests on a cluster: real API server, real Istio, real Envoys. One theme a file.
+
+mod harness;
