@@ -39,6 +39,7 @@ unsafe extern "C" {
     fn proxy_log(level: u32, message: *const u8, size: usize) -> u32;
     fn proxy_get_header_map_pairs(map: u32, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_replace_header_map_value(map: u32, k: *const u8, k_size: usize, v: *const u8, v_size: usize) -> u32;
+    fn proxy_remove_header_map_value(map: u32, k: *const u8, k_size: usize) -> u32;
     fn proxy_get_buffer_bytes(buffer: u32, start: usize, most: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_shared_data(k: *const u8, k_size: usize, data: *mut *mut u8, size: *mut usize, cas: *mut u32) -> u32;
@@ -79,6 +80,13 @@ pub fn set_request_header(name: &str, value: &str) -> Result<(), Refused> {
     let map = Map::RequestHeaders as u32;
     // SAFETY: the host reads both strings during the call.
     done(unsafe { proxy_replace_header_map_value(map, name.as_ptr(), name.len(), value.as_ptr(), value.len()) })
+}
+
+/// Removes a request header of the stream at hand, with all its values.
+pub fn remove_request_header(name: &str) -> Result<(), Refused> {
+    let map = Map::RequestHeaders as u32;
+    // SAFETY: the host reads the name during the call.
+    done(unsafe { proxy_remove_header_map_value(map, name.as_ptr(), name.len()) })
 }
 
 /// The first `size` bytes of the response body's chunk at hand.

@@ -1,8 +1,8 @@
 //! The proxy-wasm module: a thin layer between Envoy's callbacks and [`mirror_core::observer`].
 //!
 //! It stands in the router's `upstream_http_filters`, where it sees the stream to the primary and the stream to the
-//! shadow, both on one worker and so in one VM. It never pauses, buffers or changes a response; the only thing that it
-//! ever changes is a shadow's request headers.
+//! shadow, both on one worker and so in one VM. It never pauses, buffers or changes a response. All that it ever changes is
+//! a shadow's request headers, and that it takes away the header that carries a mirror's configuration to it.
 //!
 //! - `abi.rs`: what Envoy calls
 //! - `host.rs`: what Envoy is called for, none of which can panic
@@ -17,6 +17,7 @@ mod metrics;
 
 use std::cell::RefCell;
 
+use mirror_core::config::carried;
 use mirror_core::headers::HeaderBlock;
 use mirror_core::observer::{Admission, Facts, Observer, Output, Ticket};
 use mirror_core::sorted::Sorted;
@@ -128,6 +129,10 @@ fn on_request_headers(stream: u32) {
     if headers.get("x-mirror-test-trap").is_some() {
         core::arch::wasm32::unreachable();
     }
+    if headers.get(carried::HEADER).is_some() {
+        // It is meant for this module and nobody else. What the primary lacks its copies and further tries lack too.
+        let _ = host::remove_request_header(carried::HEADER);
+    }
     let now = host::now();
     with_worker(|worker| {
         let admission = worker.observer.on_request(now, headers, &mut StreamFacts);
@@ -206,6 +211,14 @@ impl Facts for StreamFacts {
 
     fn mirror_config(&mut self) -> Option<Vec<u8>> {
         host::property(b"xds\0route_metadata\0filter_metadata\0kubectl-mirror\0config")
+    }
+
+    fn route_name(&mut self) -> Option<Vec<u8>> {
+        host::property(b"xds\0route_name")
+    }
+
+    fn route_origin(&mut self) -> Option<Vec<u8>> {
+        host::property(b"xds\0route_metadata\0filter_metadata\0istio\0config")
     }
 
     fn cluster(&mut self) -> Option<Vec<u8>> {

@@ -11,6 +11,7 @@ use mirror_core::stats::names::Metric;
 struct Host {
     connection: bool,
     config: Option<String>,
+    carried: bool,
     pairs: u64,
 }
 
@@ -21,6 +22,14 @@ impl Facts for Host {
 
     fn mirror_config(&mut self) -> Option<Vec<u8>> {
         self.config.clone().map(String::into_bytes)
+    }
+
+    fn route_name(&mut self) -> Option<Vec<u8>> {
+        self.carried.then(|| b"kubectl-mirror:fuzz/fuzz".to_vec())
+    }
+
+    fn route_origin(&mut self) -> Option<Vec<u8>> {
+        self.carried.then(|| b"/apis/networking.istio.io/v1/namespaces/fuzz/virtual-service/fuzz".to_vec())
     }
 
     fn cluster(&mut self) -> Option<Vec<u8>> {
@@ -59,8 +68,9 @@ fn mirror(choice: u8) -> Mirror {
 fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
     let (choice, steps) = input;
     let mirror = mirror(choice);
+    let json = mirror.to_json();
     let mark = format!("{}/{}", mirror.name, mirror.fingerprint());
-    let mut host = Host { connection: true, config: None, pairs: 0 };
+    let mut host = Host { connection: true, config: None, carried: false, pairs: 0 };
     let mut observer = Observer::new(u64::from(choice));
     let mut tickets: Vec<Ticket> = Vec::new();
     let (mut now, mut requests) = (0_u64, 0_u64);
@@ -73,7 +83,8 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
                 requests += 1;
                 let shadow = what % 9 == 1;
                 host.connection = !shadow;
-                host.config = (!shadow && which & 64 == 0).then(|| mirror.to_json());
+                host.config = (!shadow && which & 64 == 0).then(|| json.clone());
+                host.carried = !shadow && which & 32 == 0;
                 let id = [which % 8];
                 let role: &[u8] = if which & 128 == 0 { b"shadow" } else { b"secondary" };
                 let mut headers: Vec<(&[u8], &[u8])> = vec![
@@ -83,6 +94,9 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
                     (b"x-mirror-pair", &id),
                     (b"x-request-id", &id),
                 ];
+                if host.carried {
+                    headers.push((b"x-mirror-config", if which & 16 == 0 { json.as_bytes() } else { bytes }));
+                }
                 if shadow {
                     headers.push((b"x-mirror-role", role));
                 }

@@ -8,7 +8,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{command, output};
 
@@ -23,8 +23,21 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Local(Box<command::local::Args>),
+    Enable(Box<command::enable::Args>),
+    Status(command::status::Args),
     Report(command::report::Args),
+    Disable(command::disable::Args),
+    List(command::status::ListArgs),
+    Sync(command::sync::Args),
+    Generate(Box<command::generate::Args>),
+    Install(command::install::Args),
+    Uninstall(command::uninstall::Args),
+    Repair(command::install::RepairArgs),
+    Doctor(command::doctor::Args),
+    Local(Box<command::local::Args>),
+    Version(command::version::Args),
+    #[command(name = "__complete", hide = true, disable_help_flag = true)]
+    Complete(command::complete::Args),
 }
 
 /// How a command ended that did not fail.
@@ -39,8 +52,20 @@ pub enum ExitStatus {
 /// Runs the command that the arguments ask for. Data goes to stdout, all else to stderr.
 pub async fn run(cli: Cli) -> ExitCode {
     let ended = match cli.command {
-        Command::Local(args) => command::local::run(*args).await,
+        Command::Enable(args) => command::enable::run(*args).await,
+        Command::Status(args) => command::status::run(args).await,
         Command::Report(args) => command::report::run(args).await,
+        Command::Disable(args) => command::disable::run(args).await,
+        Command::List(args) => command::status::list(args).await,
+        Command::Sync(args) => command::sync::run(args).await,
+        Command::Generate(args) => command::generate::run(*args).await,
+        Command::Install(args) => command::install::run(args).await,
+        Command::Uninstall(args) => command::uninstall::run(args).await,
+        Command::Repair(args) => command::install::repair(args).await,
+        Command::Doctor(args) => command::doctor::run(args).await,
+        Command::Local(args) => command::local::run(*args).await,
+        Command::Version(args) => command::version::run(args).await,
+        Command::Complete(args) => command::complete::run(args, Cli::command()),
     };
     match ended {
         Ok(ExitStatus::Success) => ExitCode::SUCCESS,
@@ -54,8 +79,6 @@ pub async fn run(cli: Cli) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -10,12 +10,21 @@
 //! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
 //! inside; `local` runs it on one machine.
 
+pub mod admin;
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod envoy;
+pub mod gateway;
+pub mod grid;
+pub mod intent;
+pub mod istio;
+pub mod kinds;
+pub mod knative;
 pub mod local;
 pub mod module;
 pub mod output;
 pub mod report;
 pub mod rules;
 pub mod source;
+pub mod steps;

@@ -32,7 +32,7 @@ impl HeaderBlock {
         (end <= block.len()).then_some(Self { block, count })
     }
 
-    /// Builds a block, for tests and for the plugin's offline comparison.
+    /// Builds a block of names and values.
     pub fn from_pairs<N: AsRef<[u8]>, V: AsRef<[u8]>>(pairs: &[(N, V)]) -> Self {
         let word = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
         let mut block = word(pairs.len()).to_vec();
@@ -62,6 +62,12 @@ impl HeaderBlock {
     /// Bytes held, for budgets.
     pub fn size(&self) -> usize {
         self.block.len()
+    }
+
+    /// The same without the header `name` (lower case).
+    pub fn without(&self, name: &str) -> Self {
+        let others: Vec<_> = self.iter().filter(|(n, _)| !n.eq_ignore_ascii_case(name.as_bytes())).collect();
+        Self::from_pairs(&others)
     }
 
     /// Name and value of each header, in order.
@@ -131,6 +137,8 @@ mod tests {
         assert_eq!(seen, pairs.map(|(n, v)| (n.into(), v.into())));
         assert_eq!(read.get("a"), Some(&b"1"[..]));
         assert_eq!(read.get("c"), None);
+        assert_eq!(read.without("c"), read);
+        assert_eq!(read.without("a"), HeaderBlock::from_pairs(&[("b", "")]));
     }
 
     #[test]

@@ -32,6 +32,13 @@ pub trait Facts {
     /// for every shadow). A client cannot influence it.
     fn mirror_config(&mut self) -> Option<Vec<u8>>;
 
+    /// The name of the route that the stream took; `None` for every shadow. A client cannot influence it.
+    fn route_name(&mut self) -> Option<Vec<u8>>;
+
+    /// What Istio says that it made the stream's route from, see [`crate::config::carried::vouches`]; `None` for every
+    /// shadow. A client cannot influence it.
+    fn route_origin(&mut self) -> Option<Vec<u8>>;
+
     /// The cluster that this stream goes to.
     fn cluster(&mut self) -> Option<Vec<u8>>;
 }

@@ -1,4 +1,15 @@
 //! The commands: one file each, with its arguments and a function that runs it.
 
+pub mod common;
+pub mod complete;
+pub mod disable;
+pub mod doctor;
+pub mod enable;
+pub mod generate;
+pub mod install;
 pub mod local;
 pub mod report;
+pub mod status;
+pub mod sync;
+pub mod uninstall;
+pub mod version;

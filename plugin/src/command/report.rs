@@ -12,7 +12,7 @@ use crate::output;
 use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
-use crate::report::{build, json, table};
+use crate::report::{build, json, junit, markdown, table};
 use crate::source::admin;
 
 /// Show how the candidate's answers differ from the primary's, and how often.
@@ -51,6 +51,15 @@ pub enum Format {
     Table,
     /// For programs.
     Json,
+    /// For programs and people.
+    Yaml,
+    /// For a pull request.
+    Markdown,
+    /// For continuous integration: JUnit's XML, in which each --fail-on that holds has failed, or, without any, each
+    /// difference.
+    Junit,
+    /// The mirrors' names alone.
+    Name,
 }
 
 /// Runs the command.
@@ -67,7 +76,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
     if let Some(name) = &args.name {
         select(&mut report, name)?;
     }
-    show(&report, args.output)?;
+    show(&report, args.output, &args.fail_on)?;
     Ok(judge(&report, &args.fail_on))
 }
 
@@ -75,10 +84,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
 ///
 /// # Errors
 /// Stdout cannot be written.
-pub fn show(report: &Report, format: Format) -> anyhow::Result<()> {
+pub fn show(report: &Report, format: Format, conditions: &[Conditions]) -> anyhow::Result<()> {
     let text = match format {
         Format::Table => table::render(report, output::look()),
         Format::Json => json::render(report),
+        Format::Yaml => json::render_yaml(report),
+        Format::Markdown => markdown::render(report),
+        Format::Junit => junit::render(report, conditions),
+        Format::Name => report.mirrors.iter().map(|mirror| format!("{}\n", mirror.name)).collect(),
     };
     output::data(&text)
 }

@@ -1,6 +1,7 @@
 //! Which requests are copied, beyond a mirror's methods and hosts.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
 
@@ -18,12 +19,17 @@ pub struct Selection {
     pub headers: Vec<HeaderMatch>,
     /// Paths, one of which the request's path (without query) must be; any where empty.
     pub paths: Vec<PathMatch>,
+    /// When the mirror ends, in seconds since the Unix epoch: from then on nothing is copied. Never where `None`.
+    pub expires: Option<u64>,
     /// Hex digits in the names of the headers that name clusters, so that clients cannot know them.
     pub token: String,
 }
 
 /// The whole, for [`Selection::millionths`].
 pub const WHOLE: u32 = 1_000_000;
+
+/// The last second of the year 9999: a later [`Selection::expires`] is not in seconds.
+const LATEST: u64 = 253_402_300_799;
 
 /// A header that a request must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +63,14 @@ pub enum PathMatch {
 impl Selection {
     /// Every request, with a new token.
     pub fn everything() -> Self {
-        Self { millionths: WHOLE, sticky: None, headers: Vec::new(), paths: Vec::new(), token: new_token() }
+        Self {
+            millionths: WHOLE,
+            sticky: None,
+            headers: Vec::new(),
+            paths: Vec::new(),
+            expires: None,
+            token: new_token(),
+        }
     }
 
     /// The header that names the candidate's cluster.
@@ -83,6 +96,11 @@ impl Selection {
         if self.token.len() < 8 || !self.token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
             return error("token".into(), "must be at least 8 lower-case hex digits".into());
         }
+        if let Some(expires) = self.expires.filter(|expires| !(1..=LATEST).contains(expires)) {
+            let reason =
+                format!("{expires} is out of range: seconds since the Unix epoch, at least 1, at most {LATEST}");
+            return error("expires".into(), reason);
+        }
         let sticky = self.sticky.iter().map(|name| ("sticky".to_owned(), name));
         let headers = self.headers.iter().enumerate().map(|(i, header)| (format!("headers[{i}]"), &header.name));
         for (path, name) in sticky.chain(headers) {
@@ -97,6 +115,27 @@ impl Selection {
             }
         }
         Ok(())
+    }
+}
+
+/// As [`HeaderMatch::from_str`] reads it.
+impl fmt::Display for HeaderMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            ValueMatch::Present => f.write_str(&self.name),
+            ValueMatch::Exact(value) => write!(f, "{}={value}", self.name),
+            ValueMatch::Prefix(value) => write!(f, "{}={value}*", self.name),
+        }
+    }
+}
+
+/// As [`PathMatch::from_str`] reads it.
+impl fmt::Display for PathMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(path) => f.write_str(path),
+            Self::Prefix(path) => write!(f, "{path}*"),
+        }
     }
 }
 
@@ -152,6 +191,12 @@ mod tests {
         assert_eq!(header("x=a*"), made("x", ValueMatch::Prefix("a".into())));
         assert_eq!("/a".parse(), Ok(PathMatch::Exact("/a".into())));
         assert_eq!("/a/*".parse(), Ok(PathMatch::Prefix("/a/".into())));
+        for text in ["x-beta", "x=a=b", "x=a*"] {
+            assert_eq!(header(text).to_string(), text);
+        }
+        for text in ["/a", "/a/*"] {
+            assert_eq!(text.parse::<PathMatch>().map(|path| path.to_string()), Ok(text.to_owned()));
+        }
     }
 
     #[test]
@@ -162,6 +207,8 @@ mod tests {
         for (bad, path) in [
             (Selection { millionths: 0, ..good.clone() }, "millionths"),
             (Selection { millionths: WHOLE + 1, ..good.clone() }, "millionths"),
+            (Selection { expires: Some(0), ..good.clone() }, "expires"),
+            (Selection { expires: Some(LATEST + 1), ..good.clone() }, "expires"),
             (Selection { token: "short".into(), ..good.clone() }, "token"),
             (Selection { token: "5f3a9c0\"".into(), ..good.clone() }, "token"),
             (Selection { sticky: Some(":path".into()), ..good.clone() }, "sticky"),

@@ -5,12 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::{BodyExt, Empty};
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
+
+use crate::admin;
 
 /// The longest that a page may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,13 +16,13 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Admin {
     address: SocketAddr,
-    client: Client<HttpConnector, Empty<Bytes>>,
+    page: admin::Admin,
 }
 
 impl Admin {
     /// The admin page at `address`.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, client: Client::builder(TokioExecutor::new()).build(HttpConnector::new()) }
+        Self { address, page: admin::Admin::at(address.into()).with_timeout(TIMEOUT) }
     }
 
     /// Where it is.
@@ -35,7 +32,7 @@ impl Admin {
 
     /// Whether Envoy serves.
     pub async fn is_ready(&self) -> bool {
-        self.page(Method::GET, "/ready").await.is_ok()
+        self.page.get("/ready").await.is_ok()
     }
 
     /// Where the listener `name` really listens.
@@ -43,8 +40,7 @@ impl Admin {
     /// # Errors
     /// No answer, or no such listener.
     pub async fn listener(&self, name: &str) -> Result<SocketAddr> {
-        let page = self.page(Method::GET, "/listeners?format=json").await?;
-        let listeners: Listeners = serde_json::from_slice(&page).context("Envoy's page /listeners")?;
+        let listeners: Listeners = self.page.get("/listeners?format=json").await?.json()?;
         let listener = listeners.listener_statuses.into_iter().find(|listener| listener.name == name);
         let Some(Listener { local_address: Address { socket_address: at }, .. }) = listener else {
             bail!("Envoy does not listen");
@@ -58,8 +54,8 @@ impl Admin {
     /// # Errors
     /// No answer.
     pub async fn stats(&self, filter: &str) -> Result<BTreeMap<String, u64>> {
-        let page = self.page(Method::GET, &format!("/stats?filter={filter}")).await?;
-        let text = String::from_utf8_lossy(&page);
+        let page = self.page.get(&format!("/stats?filter={filter}")).await?;
+        let text = String::from_utf8_lossy(&page.body);
         let stat = |line: &str| {
             let (name, value) = line.split_once(": ")?;
             Some((name.to_owned(), value.parse().ok()?))
@@ -72,22 +68,8 @@ impl Admin {
     /// # Errors
     /// No answer.
     pub async fn stop_listening(&self) -> Result<()> {
-        self.page(Method::POST, "/drain_listeners").await.map(drop)
-    }
-
-    async fn page(&self, method: Method, page: &str) -> Result<Bytes> {
-        let request = Request::builder().method(method).uri(format!("http://{}{page}", self.address));
-        let answer = async {
-            let response = self.client.request(request.body(Empty::new())?).await?;
-            let status = response.status();
-            let body = response.into_body().collect().await?.to_bytes();
-            if !status.is_success() {
-                bail!("it answered {status}");
-            }
-            Ok(body)
-        };
-        let answer = tokio::time::timeout(TIMEOUT, answer).await.context("it did not answer in time").flatten();
-        answer.with_context(|| format!("Envoy's admin page http://{}{page}", self.address))
+        self.page.post("/drain_listeners").await?;
+        Ok(())
     }
 }
 

@@ -35,6 +35,12 @@ pub struct Condition {
     test: Test,
 }
 
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// Conditions from one argument, separated by commas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions(pub Vec<Condition>);

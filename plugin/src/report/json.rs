@@ -1,4 +1,4 @@
-//! The report for programs: one JSON document. Numbers are raw (rates from 0 to 1, times in nanoseconds, counts whole),
+//! The report for programs: one document, as JSON or YAML. Numbers are raw (rates from 0 to 1, times in nanoseconds, counts whole),
 //! words are those of the metrics, the order is stable. The fields of a published schema stay; new ones may come.
 //!
 //! `kubectl-mirror.report/v1`:
@@ -38,7 +38,19 @@ pub const SCHEMA: &str = "kubectl-mirror.report/v1";
 
 /// Writes a report as JSON, indented, with a newline at its end.
 pub fn render(report: &Report) -> String {
-    let document = Document {
+    // These types hold nothing that JSON cannot say: no maps with other keys than strings, no failing Serialize.
+    let mut text = serde_json::to_string_pretty(&document(report)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Writes the same as YAML.
+pub fn render_yaml(report: &Report) -> String {
+    serde_saphyr::to_string(&document(report)).unwrap_or_default()
+}
+
+fn document(report: &Report) -> Document<'_> {
+    Document {
         schema: SCHEMA,
         gateways: report.gateways.iter().map(Gateway::from).collect(),
         warnings: warnings(report)
@@ -46,11 +58,7 @@ pub fn render(report: &Report) -> String {
             .map(|warning| Warning { code: warning.code, about: warning.about, text: warning.text })
             .collect(),
         mirrors: report.mirrors.iter().map(Mirror::from).collect(),
-    };
-    // These types hold nothing that JSON cannot say: no maps with other keys than strings, no failing Serialize.
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
-    text.push('\n');
-    text
+    }
 }
 
 #[derive(Serialize)]
@@ -279,6 +287,8 @@ fn latency(latency: &model::Latency) -> Option<Latency> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::report::samples::{full, no_pairs, stopped};
 
@@ -290,8 +300,18 @@ mod tests {
     }
 
     #[test]
+    fn yaml_says_the_same() {
+        for report in [full().report(), stopped().report(), no_pairs().report()] {
+            // JSON is YAML too, and one reader for both reads numbers alike.
+            let [json, yaml] = [render(&report), render_yaml(&report)]
+                .map(|text| serde_saphyr::from_str::<Value>(&text).expect("a document"));
+            assert_eq!(yaml, json);
+        }
+    }
+
+    #[test]
     fn outcomes_and_endpoints_add_up_to_the_pairs() {
-        let document: serde_json::Value = serde_json::from_str(&render(&full().report())).expect("JSON");
+        let document: Value = serde_json::from_str(&render(&full().report())).expect("JSON");
         let mirror = &document["mirrors"][0];
         for field in ["outcomes", "endpoints"] {
             let rows = mirror[field].as_array().expect(field);

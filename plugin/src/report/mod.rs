@@ -5,6 +5,8 @@ pub mod build;
 pub mod examples;
 pub mod fail_on;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod math;
 pub mod model;
 #[cfg(test)]

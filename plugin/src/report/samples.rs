@@ -31,6 +31,7 @@ impl Sample {
             ticks: vec![1000, 999, 1000],
             builds: vec!["0.1.0".to_owned()],
             delivery: Some(Delivery { accepted: 1, ..Delivery::default() }),
+            ..Instance::default()
         };
         let snapshot = Snapshot { instances: vec![instance], ..Snapshot::default() };
         Self { mirror: Text::new(mirror), snapshot, examples: Examples::default() }

@@ -1,16 +1,13 @@
 //! The report for people: the answer first, then what differs, then what one may want to know beside it. Sections
 //! without content are left out. Readable at 80 columns.
 
-mod grid;
-
-use mirror_core::outcome::Outcome;
 use mirror_core::stats::names::Class;
 
-use self::grid::{Column, Grid, Paint, cut_end, cut_start, width, wrap};
 use super::math::Share;
 use super::model::{Example, Mirror, Place, Report};
 use super::text::{change, duration, percent, plural, printable, thousands};
-use super::verdict::{Answer, NO_PAIRS, reason, verdict, warnings};
+use super::verdict::{Answer, NO_PAIRS, outcome_words, verdict, warnings};
+use crate::grid::{Column, Grid, Paint, cut_end, cut_start, width, wrap};
 
 /// How a table may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,14 +144,6 @@ fn outcomes(mirror: &Mirror, look: Look) -> Option<String> {
         grid.row(paint, [outcome_words(outcome), thousands(pairs), rate(Share::new(pairs, mirror.pairs()))]);
     }
     finish(grid, mirror.outcomes.len(), "outcome", look)
-}
-
-fn outcome_words(outcome: Outcome) -> String {
-    match outcome.reason() {
-        None if outcome == Outcome::Noise => "noise alone".to_owned(),
-        None => outcome.class().to_owned(),
-        Some(_) => format!("{}: {}", outcome.class(), reason(outcome)),
-    }
 }
 
 fn endpoints(mirror: &Mirror, look: Look) -> Option<String> {

@@ -165,6 +165,15 @@ pub fn reason(outcome: Outcome) -> String {
     outcome.reason().map(words).unwrap_or_default()
 }
 
+/// An outcome as people say it.
+pub fn outcome_words(outcome: Outcome) -> String {
+    match outcome.reason() {
+        None if outcome == Outcome::Noise => "noise alone".to_owned(),
+        None => outcome.class().to_owned(),
+        Some(_) => format!("{}: {}", outcome.class(), reason(outcome)),
+    }
+}
+
 fn unnamed_note(mirror: &Mirror) -> Option<String> {
     let other = mirror.other;
     let parts: Vec<String> = [

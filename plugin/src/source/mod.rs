@@ -1,6 +1,7 @@
 //! Where statistics come from: one file a source, all of which give the same [`Snapshot`].
 
 pub mod admin;
+pub mod cluster;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,10 @@ pub struct Instance {
     pub ticks: Vec<u64>,
     /// The versions of the module that report themselves; two while one replaces another.
     pub builds: Vec<String>,
+    /// The version of Istio's proxy, for example `1.28.3`; `None` where this is none.
+    pub istio: Option<String>,
+    /// Whether Envoy has made a VM of the module at some time.
+    pub loaded: bool,
     /// What became of the module's delivery; `None` where this Envoy was never told to fetch one.
     pub delivery: Option<Delivery>,
 }
@@ -49,7 +54,7 @@ pub struct Delivery {
 }
 
 /// What became of the module in one Envoy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Module {
     /// Every worker compares.
     Running,
@@ -60,6 +65,7 @@ pub enum Module {
     /// Envoy was told to fetch it and has not got it.
     Waiting,
     /// Nothing is known of it here.
+    #[default]
     Missing,
 }
 

@@ -1,6 +1,8 @@
 //! Bounds of one mirror: what it may hold in memory and how many names it may record.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value as Json;
 
 use super::ConfigError;
 use super::read::Value;
@@ -50,6 +52,21 @@ impl Default for Caps {
 }
 
 impl Caps {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Writes the bounds that differ from their defaults.
+    pub(super) fn changes<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = |caps: &Self| serde_json::to_value(caps).map_err(S::Error::custom);
+        let mut changes = json(self)?;
+        let defaults = json(&Self::default())?;
+        if let Json::Object(bounds) = &mut changes {
+            bounds.retain(|name, bound| defaults.get(name) != Some(bound));
+        }
+        changes.serialize(serializer)
+    }
+
     pub(super) fn read(value: Value<'_>) -> Result<Self, ConfigError> {
         let mut fields = value.fields()?;
         let mut bound = |name, default| Ok::<_, ConfigError>(fields.optional(name, Value::integer)?.unwrap_or(default));

@@ -1,7 +1,8 @@
-//! The configuration of one mirror: the JSON that the route's metadata carries to the module. The plugin writes it
-//! with the same types, so a field that one side does not know cannot exist.
+//! The configuration of one mirror: the JSON that the route's metadata, or a request header, carries to the module. The
+//! plugin writes it with the same types, so a field that one side does not know cannot exist.
 
 mod caps;
+pub mod carried;
 mod read;
 mod rules;
 
@@ -31,15 +32,19 @@ pub struct Mirror {
     /// The hosts (without port) whose requests are copied. Envoy's configuration enforces this; the module only knows.
     pub hosts: Vec<String>,
     /// The methods that are copied. Envoy's configuration enforces this; the module only knows.
+    #[serde(skip_serializing_if = "are_safe_methods")]
     pub methods: Vec<String>,
     /// Who draws the sample.
+    #[serde(skip_serializing_if = "Sampling::is_default")]
     pub sampling: Sampling,
     /// Whether the route may send a primary to the candidate itself (a canary split); the module then checks each one.
+    #[serde(skip_serializing_if = "is_true")]
     pub split: bool,
     /// How closely to compare.
     #[serde(skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
     /// How much to hold and to record.
+    #[serde(skip_serializing_if = "Caps::is_default", serialize_with = "Caps::changes")]
     pub caps: Caps,
 }
 
@@ -76,6 +81,14 @@ pub enum Sampling {
 /// The methods that change nothing (RFC 9110, section 9.2.1), without TRACE, which Envoy and servers rarely let pass.
 pub fn safe_methods() -> Vec<String> {
     ["GET", "HEAD", "OPTIONS"].map(str::to_owned).to_vec()
+}
+
+fn are_safe_methods(methods: &Vec<String>) -> bool {
+    *methods == safe_methods()
+}
+
+fn is_true(truth: &bool) -> bool {
+    *truth
 }
 
 /// Why a configuration was refused: where (a path such as `rules.tolerance[0].path`) and for what reason.
@@ -131,10 +144,23 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// The JSON of this mirror, on one line; [`Mirror::from_json`] reads it back.
+    /// The JSON of this mirror; [`Mirror::from_json`] reads it back. It is one line of printable ASCII, so that a header
+    /// can carry it, and leaves out what has its default.
     pub fn to_json(&self) -> String {
         // These types hold nothing that JSON cannot say: no maps with other keys than strings, no failing Serialize.
-        serde_json::to_string(self).unwrap_or_default()
+        let json = serde_json::to_string(self).unwrap_or_default();
+        let mut ascii = String::with_capacity(json.len());
+        for character in json.chars() {
+            if matches!(character, ' '..='~') {
+                ascii.push(character);
+            } else {
+                // Such a character stands in a string, where its UTF-16 units can be escaped.
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    ascii.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+        ascii
     }
 
     /// Checks what types alone cannot say.
@@ -207,6 +233,10 @@ impl Knative {
 }
 
 impl Sampling {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     fn read(value: Value<'_>) -> Result<Self, ConfigError> {
         let invalid = value.invalid("`selector` or `envoy`");
         match value.string()?.as_str() {
@@ -284,7 +314,21 @@ mod tests {
         assert_eq!(rules.ok().as_ref(), Some(&mirror.rules), "rules files are read by other code");
         assert_eq!(Mirror::from_json(mirror.to_json().as_bytes()), Ok(mirror.clone()));
         assert_eq!(mirror.fingerprint().len(), 8);
+        assert!(mirror.to_json().bytes().all(|byte| matches!(byte, b' '..=b'~')), "a header can carry it");
         assert_ne!(mirror.fingerprint(), Mirror { hosts: vec!["i".into()], ..mirror }.fingerprint());
+    }
+
+    #[test]
+    fn what_has_its_default_is_not_written() {
+        let mirror = Mirror::from_json(SMALLEST.as_bytes()).expect("the smallest configuration");
+        assert_eq!(mirror.to_json(), SMALLEST);
+        assert_eq!(mirror.fingerprint(), fingerprint(SMALLEST.as_bytes()));
+        let one = Mirror { caps: Caps { pairs: 7, ..Caps::default() }, ..mirror.clone() };
+        assert_eq!(one.to_json(), SMALLEST.replace("]}", r#"],"caps":{"pairs":7}}"#));
+        let odd = Mirror { hosts: vec!["h\u{7f}\u{e9}\u{20ac}\u{1f980}\n\"".into()], ..mirror };
+        assert!(odd.to_json().contains(r#""h\u007f\u00e9\u20ac\ud83e\udd80\n\"""#), "{}", odd.to_json());
+        let read = Mirror::read(Value::document(odd.to_json().as_bytes()).expect("JSON"));
+        assert_eq!(read, Ok(odd));
     }
 
     #[test]

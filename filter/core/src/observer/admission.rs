@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::mark::{KNATIVE_NAMESPACE, KNATIVE_REVISION, Marks, PAIR, ROLE};
-use super::mirrors::Found;
+use super::mirrors::{Found, State};
 use super::{Admission, Facts, Observer, log};
-use crate::config::{Sampling, Target};
+use crate::config::{Sampling, Target, carried};
 use crate::headers::HeaderBlock;
 use crate::outcome::{Outcome, Skip};
 use crate::pair::{KeyKind, Pair, Role, Setting, Side, Ticket};
@@ -26,13 +26,17 @@ impl Observer {
                 self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
                 return Admission::Ignore;
             };
+            if self.mirrors.get(mirror).is_some_and(State::is_carried) {
+                // Its mirror policy tags nothing: a client wrote this, and somebody else's policy copied it.
+                return Admission::Ignore;
+            }
             return match self.join(mirror, role, &marks, &headers) {
                 Some((ticket, setting)) => observe(ticket, knative_headers(&setting, role, &marks)),
                 None => Admission::Ignore,
             };
         }
         let lines = &mut self.lines;
-        let found = self.mirrors.find(marks.name, marks.fingerprint, &self.table, facts, &mut |line| log(lines, line));
+        let found = self.mirrors.find(&marks, &self.table, facts, &mut |line| log(lines, line));
         match found {
             Found::OnRoute(mirror) => self.admit_primary(mirror, true, &marks, &headers, facts),
             Found::Cached(mirror) if self.is_primary(mirror, facts) => {
@@ -94,11 +98,13 @@ impl Observer {
             self.table.remember(identity);
             return self.skip(mirror, verified, Skip::SameRevision, headers, facts);
         }
-        let mut pair = Pair::new(mirror, setting, Rc::clone(key), *kind, self.clock.steady);
+        let mut pair = Pair::new(mirror, Rc::clone(&setting), Rc::clone(key), *kind, self.clock.steady);
         pair.identity = identity;
         pair.verified = verified;
         pair.same_revision = same_revision;
-        pair.request = headers.clone();
+        pair.like_secondary = is_like_secondary(&setting, marks, facts);
+        // The configuration is known, and would be most of what the pair holds.
+        pair.request = if marks.config.is_some() { headers.without(carried::HEADER) } else { headers.clone() };
         match self.table.insert(pair) {
             Some((slot, generation)) => {
                 observe(Ticket { slot, generation, role: Role::Primary, attempt: 0 }, Vec::new())
@@ -186,14 +192,15 @@ impl Observer {
     ) -> Admission {
         let Some(state) = self.mirrors.get(mirror) else { return Admission::Ignore };
         let setting = Rc::clone(&state.setting);
-        let role = match &setting.mirror.secondary {
-            None => Role::Candidate,
-            Some(secondary) => match facts.cluster() {
-                Some(cluster) if cluster == setting.mirror.candidate.cluster.as_bytes() => Role::Candidate,
-                Some(cluster) if cluster == secondary.cluster.as_bytes() => Role::Secondary,
-                // A copy that someone else's mirror policy made.
-                _ => return Admission::Ignore,
-            },
+        let Some(cluster) = facts.cluster() else { return Admission::Ignore };
+        let goes_to = |target: &Target| cluster == target.cluster.as_bytes();
+        let role = if goes_to(&setting.mirror.candidate) {
+            Role::Candidate
+        } else if setting.mirror.secondary.as_ref().is_some_and(goes_to) {
+            Role::Secondary
+        } else {
+            // A copy that someone else's mirror policy made.
+            return Admission::Ignore;
         };
         let (ticket, setting) = self.join(mirror, role, marks, headers).unwrap_or((Ticket::stale(role), setting));
         let word = if role == Role::Secondary { "secondary" } else { "shadow" };
@@ -234,6 +241,9 @@ impl Observer {
         if pair.same_revision {
             self.record_skip(mirror, Skip::SameRevision, headers);
             self.table.remove(slot);
+            return None;
+        }
+        if role == Role::Secondary && !pair.like_secondary {
             return None;
         }
         let place = if role == Role::Secondary { &mut pair.secondary } else { &mut pair.candidate };
@@ -291,5 +301,16 @@ fn is_same_revision(setting: &Setting, marks: &Marks<'_>, facts: &mut dyn Facts)
     match &candidate.knative {
         Some(knative) => marks.goes_to(knative),
         None => setting.mirror.split && facts.cluster().is_some_and(|cluster| cluster == candidate.cluster.as_bytes()),
+    }
+}
+
+/// Whether the primary goes to the secondary's version, so that what differs between the two differs by itself.
+fn is_like_secondary(setting: &Setting, marks: &Marks<'_>, facts: &mut dyn Facts) -> bool {
+    match &setting.mirror.secondary {
+        None => false,
+        Some(Target { knative: Some(knative), .. }) => marks.goes_to(knative),
+        Some(target) => {
+            !setting.mirror.split || facts.cluster().is_some_and(|cluster| cluster == target.cluster.as_bytes())
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::config::{Knative, Sampling};
+use crate::config::{Knative, Sampling, carried};
 use crate::headers::HeaderBlock;
 use crate::pair::{KeyKind, Role, copy_role, key};
 
@@ -25,6 +25,8 @@ pub(super) struct Marks<'a> {
     /// The fingerprint of the mirror's configuration.
     pub(super) fingerprint: Option<&'a str>,
     pub(super) role: Option<Role>,
+    /// A mirror's configuration.
+    pub(super) config: Option<&'a [u8]>,
     pair: Option<&'a [u8]>,
     request_id: Option<&'a [u8]>,
     revision: Option<&'a [u8]>,
@@ -41,6 +43,7 @@ impl<'a> Marks<'a> {
             let known = [
                 (MIRROR, &mut mirror),
                 (ROLE, &mut role),
+                (carried::HEADER, &mut marks.config),
                 (PAIR, &mut marks.pair),
                 (REQUEST_ID, &mut marks.request_id),
                 (KNATIVE_REVISION, &mut marks.revision),

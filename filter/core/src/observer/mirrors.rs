@@ -1,10 +1,11 @@
 //! The mirrors that a worker knows, each with its configuration and its counts. A configuration is parsed once; a mark
-//! with its fingerprint then costs no host call.
+//! with its fingerprint then costs no host call, or one where the configuration came in a header.
 
 use std::rc::Rc;
 
 use super::Facts;
-use crate::config::{self, Mirror};
+use super::mark::Marks;
+use crate::config::{self, ConfigError, Mirror, Sampling, carried};
 use crate::example::Writer;
 use crate::noise::Tracker;
 use crate::outcome::Outcome;
@@ -16,12 +17,22 @@ use crate::stats::{Record, Stats};
 pub(super) const MOST_MIRRORS: usize = 64;
 /// How many refused configurations are remembered, so that each is logged once and parsed once.
 const MOST_REFUSED: usize = 64;
+/// The most characters that are logged of why a configuration was refused.
+const MOST_REASON: usize = 500;
+
+/// A configuration as it came.
+#[derive(Debug)]
+struct Source {
+    json: Vec<u8>,
+    /// Where it came in a header: what the route that vouched for it was made from.
+    origin: Option<Vec<u8>>,
+}
 
 /// One mirror.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) setting: Rc<Setting>,
-    json: Vec<u8>,
+    source: Source,
     fingerprint: String,
     stats: Stats,
     pub(super) tracker: Tracker,
@@ -36,9 +47,9 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new(json: Vec<u8>, fingerprint: String, mirror: Mirror) -> Self {
+    fn new(source: Source, fingerprint: String, mirror: Mirror) -> Self {
         Self {
-            json,
+            source,
             fingerprint,
             stats: Stats::new(&mirror),
             tracker: Tracker::default(),
@@ -51,12 +62,17 @@ impl State {
         }
     }
 
-    fn reconfigure(&mut self, json: Vec<u8>, fingerprint: String, mirror: Mirror) {
+    fn reconfigure(&mut self, source: Source, fingerprint: String, mirror: Mirror) {
         self.stats.reconfigure(&mirror);
         self.writer.set_rate(mirror.caps.examples_per_minute);
         self.setting = Rc::new(Setting::new(mirror));
-        self.json = json;
+        self.source = source;
         self.fingerprint = fingerprint;
+    }
+
+    /// Whether the configuration came in a header.
+    pub(super) fn is_carried(&self) -> bool {
+        self.source.origin.is_some()
     }
 
     /// Counts one finished pair.
@@ -79,9 +95,9 @@ impl State {
 pub(super) enum Found {
     /// This one, by the mark alone: a client may have written it.
     Cached(usize),
-    /// This one, by the metadata of the stream's own route.
+    /// This one, by the stream's own route: by its metadata, or because it vouches for the header.
     OnRoute(usize),
-    /// The route carries no mirror. This one has the name.
+    /// The route carries no mirror, and vouches for none. This one has the name.
     NotOnRoute(Option<usize>),
     /// The route's configuration is of no use.
     Refused,
@@ -91,6 +107,9 @@ pub(super) enum Found {
 #[derive(Debug)]
 struct Refused {
     fingerprint: String,
+    /// The only mirror that it is refused for: where it came in a header, another's may have the same fingerprint, be it
+    /// made to have it.
+    mirror: Option<String>,
     /// Whether it can be used under no name; else it was only asked for under a wrong one.
     unreadable: bool,
 }
@@ -121,108 +140,130 @@ impl Mirrors {
     /// be said of a configuration that is refused.
     pub(super) fn find(
         &mut self,
-        name: &str,
-        fingerprint: Option<&str>,
+        marks: &Marks<'_>,
         table: &Table,
         facts: &mut dyn Facts,
         log: &mut dyn FnMut(String),
     ) -> Found {
         self.clock = self.clock.saturating_add(1);
-        let known = self.by_name(name);
+        let known = self.by_name(marks.name);
         if let Some(mirror) = known
             && let Some(state) = self.states.get_mut(mirror)
         {
             state.used = self.clock;
-            if fingerprint == Some(state.fingerprint.as_str()) {
-                return Found::Cached(mirror);
+            if marks.fingerprint == Some(state.fingerprint.as_str()) {
+                let Some(origin) = &state.source.origin else { return Found::Cached(mirror) };
+                // The VirtualService that vouched for it before; its routes are all written by the same people.
+                if facts.route_origin().as_ref() == Some(origin) {
+                    return Found::OnRoute(mirror);
+                }
+                if marks.config.is_none() {
+                    return Found::NotOnRoute(known);
+                }
             }
         }
-        if fingerprint.is_some_and(|mark| self.refused.iter().any(|old| old.unreadable && old.fingerprint == mark)) {
+        if marks.fingerprint.is_some_and(|mark| self.is_unreadable(marks.name, mark)) {
             return Found::Refused;
         }
-        let Some(json) = facts.mirror_config() else { return Found::NotOnRoute(known) };
-        if let Some(mirror) = known
-            && self.states.get(mirror).is_some_and(|state| state.json == json)
-        {
-            return Found::OnRoute(mirror);
-        }
-        match self.load(name, known, json, table, log) {
+        let source = match facts.mirror_config() {
+            Some(json) => Some(Source { json, origin: None }),
+            None => vouched_for(marks, facts),
+        };
+        let Some(source) = source else { return Found::NotOnRoute(known) };
+        match self.load(marks, known, source, table, log) {
             Some(mirror) => Found::OnRoute(mirror),
             None => Found::Refused,
         }
     }
 
-    /// Takes over a configuration that is new here.
+    fn is_unreadable(&self, name: &str, fingerprint: &str) -> bool {
+        let concerns = |old: &Refused| old.mirror.as_ref().is_none_or(|mirror| mirror == name);
+        self.refused.iter().any(|old| old.unreadable && old.fingerprint == fingerprint && concerns(old))
+    }
+
+    /// Takes over a configuration, if it is not the one that is there already.
     fn load(
         &mut self,
-        name: &str,
+        marks: &Marks<'_>,
         known: Option<usize>,
-        json: Vec<u8>,
+        source: Source,
         table: &Table,
         log: &mut dyn FnMut(String),
     ) -> Option<usize> {
-        let fingerprint = config::fingerprint(&json);
-        if self.refused.iter().any(|old| old.unreadable && old.fingerprint == fingerprint) {
+        let fingerprint = config::fingerprint(&source.json);
+        let is_marked = marks.fingerprint == Some(fingerprint.as_str());
+        if let Some(at) = known
+            && let Some(state) = self.states.get_mut(at)
+            && state.source.json == source.json
+            && (is_marked || source.origin.is_none())
+        {
+            state.source = source;
+            return Some(at);
+        }
+        if self.is_unreadable(marks.name, &fingerprint) {
             return None;
         }
-        let mirror = match Mirror::from_json(&json) {
+        let concerns = source.origin.as_ref().map(|_| marks.name.to_owned());
+        let refused = |unreadable| Refused { fingerprint: fingerprint.clone(), mirror: concerns, unreadable };
+        let mirror = match read(marks.name, is_marked, &source) {
             Ok(mirror) => mirror,
-            Err(error) => {
-                self.refuse(fingerprint, true, &format!("mirror {name}: configuration refused: {error}"), log);
+            Err((unreadable, error)) => {
+                let reason = format!("mirror {}: configuration refused: {error}", marks.name);
+                self.refuse(refused(unreadable), &reason, log);
                 return None;
             }
         };
-        if mirror.name != name {
-            let reason = format!("mirror {name}: configuration refused: name: the route carries `{}`", mirror.name);
-            self.refuse(fingerprint, false, &reason, log);
-            return None;
-        }
         if let Some(at) = known {
-            self.states.get_mut(at)?.reconfigure(json, fingerprint, mirror);
+            self.states.get_mut(at)?.reconfigure(source, fingerprint, mirror);
             return Some(at);
         }
-        let mut state = State::new(json, fingerprint, mirror);
-        state.used = self.clock;
-        if self.states.len() < MOST_MIRRORS {
-            self.by_name.insert(name.to_owned(), self.states.len());
-            self.states.push(state);
-            return self.by_name(name);
-        }
-        let Some(at) = self.idle(table) else {
-            let reason = format!("mirror {name}: not observed: {MOST_MIRRORS} mirrors are in use already");
-            self.refuse(state.fingerprint, false, &reason, log);
+        let Some(at) = self.place(table) else {
+            let reason = format!("mirror {}: not observed: {MOST_MIRRORS} mirrors are in use already", marks.name);
+            self.refuse(refused(false), &reason, log);
             return None;
         };
-        let place = self.states.get_mut(at)?;
-        self.by_name.remove(&place.setting.mirror.name);
-        *place = state;
-        self.by_name.insert(name.to_owned(), at);
+        let mut state = State::new(source, fingerprint, mirror);
+        state.used = self.clock;
+        match self.states.get_mut(at) {
+            Some(place) => {
+                self.by_name.remove(&place.setting.mirror.name);
+                *place = state;
+            }
+            None => self.states.push(state),
+        }
+        self.by_name.insert(marks.name.to_owned(), at);
         Some(at)
     }
 
-    /// The mirror that was not asked for longest, among those with no open pair and no counts left to hand over.
-    fn idle(&self, table: &Table) -> Option<usize> {
+    /// Where a new mirror finds room: behind the others, or else in the place of the one that was not asked for longest
+    /// among those with no open pair and no counts left to hand over.
+    fn place(&self, table: &Table) -> Option<usize> {
+        if self.states.len() < MOST_MIRRORS {
+            return Some(self.states.len());
+        }
         let states = self.states.iter().enumerate();
         let idle = states.filter(|(at, state)| !state.dirty && table.usage(*at).pairs == 0);
         idle.min_by_key(|(_, state)| state.used).map(|(at, _)| at)
     }
 
-    fn refuse(&mut self, fingerprint: String, unreadable: bool, reason: &str, log: &mut dyn FnMut(String)) {
-        if self.refused.iter().any(|old| old.fingerprint == fingerprint) {
+    fn refuse(&mut self, refused: Refused, reason: &str, log: &mut dyn FnMut(String)) {
+        let is_it = |old: &Refused| old.fingerprint == refused.fingerprint && old.mirror == refused.mirror;
+        if self.refused.iter().any(is_it) {
             return;
         }
         if self.refused.len() >= MOST_REFUSED {
             self.refused.remove(0);
         }
-        self.refused.push(Refused { fingerprint, unreadable });
-        log(reason.to_owned());
+        self.refused.push(refused);
+        // The reason quotes the configuration, which must not make a line of its own.
+        log(reason.chars().filter(|character| !character.is_control()).take(MOST_REASON).collect());
     }
 
     /// Whether the stream's own route carries this mirror, so that no client wrote the mark.
     pub(super) fn vouched(&self, mirror: usize, facts: &mut dyn Facts) -> bool {
         let (Some(state), Some(json)) = (self.get(mirror), facts.mirror_config()) else { return false };
         // Other bytes are a configuration that is being changed just now: then the name decides.
-        state.json == json || Mirror::from_json(&json).is_ok_and(|other| other.name == state.setting.mirror.name)
+        state.source.json == json || Mirror::from_json(&json).is_ok_and(|other| other.name == state.setting.mirror.name)
     }
 
     /// Hands over what was counted since the last time.
@@ -237,4 +278,29 @@ impl Mirrors {
     pub(super) fn examples_dropped(&mut self) -> u64 {
         self.states.iter_mut().map(|state| state.writer.dropped()).fold(0, u64::saturating_add)
     }
+}
+
+/// Reads the configuration of the mirror `name`; `is_marked` tells that the mark has its fingerprint. Where it is refused,
+/// tells also whether it can be used under no name.
+fn read(name: &str, is_marked: bool, source: &Source) -> Result<Mirror, (bool, ConfigError)> {
+    let carried = source.origin.is_some();
+    let wrong = |path, reason: String| Err((false, ConfigError::new(path, reason)));
+    if carried && !is_marked {
+        return wrong(".", "its fingerprint is not the mark's".to_owned());
+    }
+    let mirror = Mirror::from_json(&source.json).map_err(|error| (true, error))?;
+    if mirror.name != name {
+        return wrong("name", format!("the route carries `{}`", mirror.name));
+    }
+    if carried && mirror.sampling != Sampling::Envoy {
+        return wrong("sampling", "must be `envoy` where a header carries it".to_owned());
+    }
+    Ok(mirror)
+}
+
+/// The configuration in the request's header, where the stream's route vouches for it.
+fn vouched_for(marks: &Marks<'_>, facts: &mut dyn Facts) -> Option<Source> {
+    let json = marks.config.filter(|json| json.len() <= carried::MOST_BYTES)?;
+    let (route, origin) = (facts.route_name()?, facts.route_origin()?);
+    carried::vouches(marks.name, &route, &origin).then(|| Source { json: json.to_vec(), origin: Some(origin) })
 }

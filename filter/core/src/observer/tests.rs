@@ -1,5 +1,6 @@
 //! A simulated host, and the stories that the observer is told.
 
+mod carried;
 mod config;
 mod copies;
 mod noise;
@@ -54,6 +55,8 @@ impl From<&Record<'_>> for Entry {
 struct Stream {
     connection: bool,
     config: Option<String>,
+    route: Option<String>,
+    origin: Option<String>,
     cluster: String,
     asked: Cell<usize>,
 }
@@ -73,6 +76,16 @@ impl Facts for Stream {
     fn mirror_config(&mut self) -> Option<Vec<u8>> {
         self.count();
         self.config.clone().map(String::into_bytes)
+    }
+
+    fn route_name(&mut self) -> Option<Vec<u8>> {
+        self.count();
+        self.route.clone().map(String::into_bytes)
+    }
+
+    fn route_origin(&mut self) -> Option<Vec<u8>> {
+        self.count();
+        self.origin.clone().map(String::into_bytes)
     }
 
     fn cluster(&mut self) -> Option<Vec<u8>> {

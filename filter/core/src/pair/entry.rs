@@ -57,6 +57,9 @@ pub(crate) struct Pair {
     /// Whether the primary was sent to the candidate's own version. Only with Envoy's sampling, where it is counted when
     /// a copy shows that the request was sampled.
     pub(crate) same_revision: bool,
+    /// Whether the primary was sent to the secondary's version. If not (a split between old versions), the two differ by
+    /// more than by chance, and the secondary's answer says nothing.
+    pub(crate) like_secondary: bool,
     /// The number of the latest try.
     pub(crate) attempts: u32,
     pub(crate) primary: Side,
@@ -81,6 +84,7 @@ impl Pair {
             started,
             verified: false,
             same_revision: false,
+            like_secondary: true,
             attempts: 0,
             primary: Side::new(0, started),
             candidate: None,

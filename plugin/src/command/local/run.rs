@@ -92,7 +92,7 @@ impl Run<'_> {
         for mirror in &mut report.mirrors {
             mirror.candidate = Some(self.plan.candidate.to_string());
         }
-        show(&report, self.args.output)?;
+        show(&report, self.args.output, &self.args.fail_on)?;
         let status = judge(&report, &self.args.fail_on);
         if !compared {
             bail!("not everything was compared: the module has stopped, or never ran, in Envoy {}", self.envoy.version);

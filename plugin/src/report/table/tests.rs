@@ -1,5 +1,7 @@
 //! What people get to see, as snapshots.
 
+use mirror_core::outcome::Outcome;
+
 use super::*;
 use crate::report::samples::{Sample, all_match, full, many_places, no_pairs, stopped};
 

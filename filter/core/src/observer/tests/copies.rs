@@ -4,6 +4,9 @@ use super::*;
 
 const ENVOY: &str = r#""sampling":"envoy""#;
 
+/// What Knative's route sets on a primary that goes to the secondary's version.
+const OLD_VERSION: [(&str, &str); 2] = [("knative-serving-revision", "r1"), ("knative-serving-namespace", "ns")];
+
 /// A configuration with Knative targets for both copies.
 fn knative(extra: &str) -> String {
     format!(
@@ -109,7 +112,8 @@ fn a_tagged_copy_gets_knatives_headers_only_where_they_are_wrong() {
         ("secondary", "r0", "ns", Some("r1")),
     ] {
         let mut host = with_json(knative(""));
-        host.primary("1");
+        let marks = [("x-mirror-pair", "1"), OLD_VERSION[0], OLD_VERSION[1]];
+        observed(host.request(&marks, &mut host.primary_facts()));
         let facts = &mut Host::shadow_facts("any");
         let headers = [
             ("x-mirror-role", role),
@@ -140,7 +144,8 @@ fn an_untagged_shadow_is_told_by_its_missing_connection_and_tagged() {
 #[test]
 fn untagged_copies_are_told_apart_by_their_clusters() {
     let mut host = with_json(knative(r#","sampling":"envoy""#));
-    let primary = observed(host.request(&[("x-request-id", ID)], &mut host.primary_facts())).0;
+    let marks = [("x-request-id", ID), OLD_VERSION[0], OLD_VERSION[1]];
+    let primary = observed(host.request(&marks, &mut host.primary_facts())).0;
     let (secondary, tags) = observed(untagged(&mut host, "v1", &[("x-request-id", ID)]));
     assert_eq!(tags[0], ("x-mirror-role", "secondary".to_owned()));
     assert_eq!(tags[2], ("knative-serving-revision", "r1".to_owned()));

@@ -93,3 +93,31 @@ fn a_body_that_was_not_compared_makes_no_triple() {
     host.answer_with(tickets.2, "200", &[], "longer than ten");
     assert_eq!((host.outcomes(), host.journal()[0].secondary), (vec![Outcome::Match], false));
 }
+
+#[test]
+fn a_primary_of_another_version_than_the_secondarys_is_compared_without_it() {
+    let knative = r#""secondary":{"cluster":"v1","knative":{"revision":"hello-v1","namespace":"default"}}"#;
+    for (extra, revision, cluster, outcome) in [
+        (SECONDARY, "", "v1", Outcome::Noise),
+        (SECONDARY, "", "v0", Outcome::Diverged),
+        (r#""split":false,"secondary":{"cluster":"v1"}"#, "", "v0", Outcome::Noise),
+        (knative, "hello-v1", "", Outcome::Noise),
+        (knative, "hello-v0", "", Outcome::Diverged),
+    ] {
+        let mut host = Host::with(extra);
+        let facts = &mut Stream { cluster: cluster.into(), ..host.primary_facts() };
+        let serving = [("knative-serving-revision", revision), ("knative-serving-namespace", "default")];
+        let marks = [("x-mirror-pair", "1"), ("x-request-id", ID), serving[0], serving[1]];
+        let primary = observed(host.request(&marks, facts)).0;
+        let shadow = host.shadow("1");
+        let copy = [("x-mirror-role", "secondary"), ("x-mirror-pair", "1"), ("x-request-id", ID)];
+        let secondary = host.request(&copy, &mut Host::shadow_facts("v1"));
+        host.answer_with(primary, "200", &[("x-a", "1")], "");
+        if let Admission::Observe { ticket, .. } = secondary {
+            host.answer_with(ticket, "200", &[("x-a", "2")], "");
+        }
+        host.answer_with(shadow, "200", &[("x-a", "3")], "");
+        assert_eq!(host.outcomes(), [outcome], "{extra} {revision} {cluster}");
+        assert_eq!(host.journal()[0].secondary, outcome == Outcome::Noise);
+    }
+}

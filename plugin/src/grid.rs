@@ -44,14 +44,24 @@ pub struct Grid {
 impl Grid {
     /// Begins with its heading.
     pub fn new<const N: usize>(heading: [(&str, Column); N]) -> Self {
+        Self::of(heading.into())
+    }
+
+    /// Begins with a heading whose columns are known at run time only.
+    pub fn of(heading: Vec<(&str, Column)>) -> Self {
         let columns = heading.iter().map(|(_, column)| *column).collect();
-        let heading = heading.iter().map(|(text, _)| (*text).to_owned()).collect();
+        let heading = heading.into_iter().map(|(text, _)| text.to_owned()).collect();
         Self { columns, rows: vec![(Paint::Bold, heading)] }
     }
 
     /// Adds a row.
     pub fn row<const N: usize>(&mut self, paint: Paint, cells: [String; N]) {
-        self.rows.push((paint, cells.into()));
+        self.add(paint, cells.into());
+    }
+
+    /// Adds a row of as many cells as the heading has.
+    pub fn add(&mut self, paint: Paint, cells: Vec<String>) {
+        self.rows.push((paint, cells));
     }
 
     /// Sets the cells of one column, from the first row below the heading on.

@@ -1,0 +1,79 @@
+//! A stream of bytes to a port of a pod, through the API server (as `kubectl port-forward`, over a WebSocket).
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use k8s_openapi::api::core::v1;
+use kube::Api;
+use kube::api::Portforwarder;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+
+use super::{Asked, Cluster, Error, Verb};
+
+/// A connection to a port of a pod. It ends when this is dropped.
+pub struct PodStream {
+    stream: DuplexStream,
+    /// What the node says where the port cannot be used; it says so beside the stream.
+    refusal: Option<Pin<Box<dyn Future<Output = Option<String>> + Send>>>,
+    forwarder: Portforwarder,
+}
+
+impl Cluster {
+    /// Connects to a port of a pod. That nobody listens there shows only when something is read.
+    ///
+    /// # Errors
+    /// See [`Error`]; needs the right to `create pods/portforward`.
+    pub async fn forward(&self, namespace: &str, pod: &str, port: u16) -> Result<PodStream, Error> {
+        let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), namespace);
+        let asked = Asked {
+            subresource: Some("portforward"),
+            ..Asked::of::<v1::Pod>(Verb::Create, Some(namespace), Some(pod))
+        };
+        let mut forwarder = self.ask(asked, api.portforward(pod, &[port])).await?;
+        let refusal = forwarder.take_error(port).map(|error| Box::pin(error) as Pin<Box<_>>);
+        let Some(stream) = forwarder.take_stream(port) else {
+            let message = format!("no stream to port {port} of pod \"{pod}\"");
+            return Err(Error::Server { code: 0, reason: String::new(), message });
+        };
+        Ok(PodStream { stream, refusal, forwarder })
+    }
+}
+
+impl Drop for PodStream {
+    fn drop(&mut self) {
+        self.forwarder.abort();
+    }
+}
+
+impl AsyncRead for PodStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(refusal) = &mut self.refusal
+            && let Poll::Ready(message) = refusal.as_mut().poll(context)
+        {
+            self.refusal = None;
+            if let Some(message) = message {
+                return Poll::Ready(Err(io::Error::other(message)));
+            }
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for PodStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

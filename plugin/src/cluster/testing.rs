@@ -1,0 +1,313 @@
+//! A fake API server, for tests: it holds objects and answers as a real one does.
+//!
+//! ```ignore
+//! let server = FakeServer::new().with(SERVICE_YAML).forbid("patch", "envoyfilters.networking.istio.io");
+//! let cluster = server.cluster("default");
+//! // … let a command run against `cluster` …
+//! assert_eq!(server.writes(), ["apply virtualservices.networking.istio.io default/hello-mirror"]);
+//! ```
+//!
+//! - Reads, in any order and at once, see the objects: GET, LIST with label selectors, 404 with the `Status` of a real one.
+//! - Writes change them and are recorded: server-side apply, merge patch with a resource version, DELETE with
+//!   preconditions; with `dryRun` they are recorded and change nothing. It knows one field manager only, so an apply
+//!   replaces all but the server's own fields.
+//! - [`FakeServer::forbid`], [`FakeServer::conflict`], [`FakeServer::fail`] and [`FakeServer::without_kind`] make it refuse.
+//!   What is forbidden is also denied by SelfSubjectAccessReviews.
+//! - Any other request fails the test.
+
+mod state;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::service_fn;
+
+use super::Cluster;
+use state::State;
+
+/// A fake API server. Clones are the same server.
+#[derive(Clone, Debug, Default)]
+pub struct FakeServer {
+    state: Arc<Mutex<State>>,
+}
+
+/// `services.serving.knative.dev`, the namespace, the name.
+type Key = (String, String, String);
+
+/// A write that was asked for, whether it was done or refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// What, of what, to which: `apply envoyfilters.networking.istio.io istio-system/kubectl-mirror`, with `(dry run)` and
+    /// `(force)` where that was asked for. The verbs are `apply`, `patch`, `create` and `delete`.
+    pub summary: String,
+    /// What was sent.
+    pub body: Value,
+}
+
+impl PartialEq<&str> for Write {
+    fn eq(&self, summary: &&str) -> bool {
+        self.summary == *summary
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Refusal {
+    verb: String,
+    resource: String,
+    /// Any where `None`; that of all namespaces together is empty.
+    namespace: Option<String>,
+    status: Value,
+}
+
+/// What a request is about.
+#[derive(Debug)]
+struct Target {
+    verb: &'static str,
+    group: String,
+    resource: String,
+    namespace: String,
+    name: String,
+}
+
+impl FakeServer {
+    /// A server without any objects.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds objects: a YAML (or JSON) text of one or several documents, each an object or a `List`.
+    pub fn with(self, yaml: &str) -> Self {
+        for document in serde_saphyr::from_multiple::<Value>(yaml).expect("YAML") {
+            let items = document["items"].as_array().cloned().unwrap_or_else(|| vec![document]);
+            items.into_iter().for_each(|item| self.add(item));
+        }
+        self
+    }
+
+    /// Does not know this kind of object: its definition is not installed.
+    pub fn without_kind(self, resource: &str) -> Self {
+        self.lock().unknown.push(resource.to_owned());
+        self
+    }
+
+    /// Refuses a verb (`get`, `list`, `create`, `patch`, `delete`) on a resource everywhere, for want of a right.
+    pub fn forbid(self, verb: &str, resource: &str) -> Self {
+        self.refuse(verb, resource, None, forbidden(verb, resource))
+    }
+
+    /// Refuses it in one namespace only; in the request for all namespaces at once where that is empty.
+    pub fn forbid_in(self, verb: &str, resource: &str, namespace: &str) -> Self {
+        self.refuse(verb, resource, Some(namespace), forbidden(verb, resource))
+    }
+
+    /// Lets `manager` own a field of all objects of a resource, so that an apply conflicts unless it is forced.
+    pub fn conflict(self, resource: &str, manager: &str, field: &str) -> Self {
+        let message = format!("Apply failed with 1 conflict: conflict with \"{manager}\": {field}");
+        let cause = json!({ "reason": "FieldManagerConflict", "message": format!("conflict with \"{manager}\""), "field": field });
+        let details = json!({ "causes": [cause] });
+        self.refuse("apply", resource, None, status(409, "Conflict", &message, details))
+    }
+
+    /// Answers a verb on a resource with this error.
+    pub fn fail(self, verb: &str, resource: &str, code: u16, reason: &str, message: &str) -> Self {
+        self.refuse(verb, resource, None, status(code, reason, message, json!({})))
+    }
+
+    /// A client of this server, with the namespace that is meant where none is said.
+    pub fn cluster(&self, namespace: &str) -> Cluster {
+        let server = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.expect("a body").to_bytes();
+                let (code, answer) = server.answer(&parts, &body);
+                let body = match answer {
+                    Value::String(text) => Bytes::from(text),
+                    answer => Bytes::from(answer.to_string()),
+                };
+                Ok::<_, Infallible>(Response::builder().status(code).body(Full::new(body)).expect("a response"))
+            }
+        });
+        Cluster { server: "https://fake".into(), ..Cluster::new(Client::new(service, namespace), namespace) }
+    }
+
+    /// All writes that were asked for so far, in their order.
+    pub fn writes(&self) -> Vec<Write> {
+        self.lock().writes.clone()
+    }
+
+    /// An object as it is now.
+    pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        self.lock().objects.get(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// How many objects there are of a resource.
+    pub fn count(&self, resource: &str) -> usize {
+        self.lock().objects.keys().filter(|key| key.0 == resource).count()
+    }
+
+    fn refuse(self, verb: &str, resource: &str, namespace: Option<&str>, status: Value) -> Self {
+        let (verb, resource, namespace) = (verb.to_owned(), resource.to_owned(), namespace.map(str::to_owned));
+        self.lock().refusals.push(Refusal { verb, resource, namespace, status });
+        self
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no test has panicked in here")
+    }
+
+    fn add(&self, mut object: Value) {
+        let group = object["apiVersion"].as_str().expect("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+        let kind = object["kind"].as_str().expect("kind").to_lowercase();
+        let plural = match kind.as_str() {
+            kind if kind.ends_with('s') => format!("{kind}es"),
+            kind if kind.ends_with('y') && !kind.ends_with("ay") => format!("{}ies", kind.trim_end_matches('y')),
+            kind => format!("{kind}s"),
+        };
+        let resource = named(&plural, group);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let key = (resource, text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
+        let mut state = self.lock();
+        state.stamp(&mut object, None);
+        state.objects.insert(key, object);
+    }
+
+    fn answer(&self, parts: &Parts, body: &[u8]) -> (u16, Value) {
+        let query: BTreeMap<String, String> = parts.uri.query().map(decode).unwrap_or_default();
+        let target = Target::of(parts);
+        let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(body).expect("JSON") };
+        let mut state = self.lock();
+        if target.resource == "selfsubjectaccessreviews.authorization.k8s.io" {
+            return (201, state.review(body));
+        }
+        let is_dry = query.contains_key("dryRun") || !body["dryRun"].is_null();
+        let is_forced = query.get("force").is_some_and(|force| force == "true");
+        if !matches!(target.verb, "get" | "list") {
+            let flags = [(" (dry run)", is_dry), (" (force)", is_forced)];
+            let flags: String = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
+            let summary = format!("{} {} {}/{}{flags}", target.verb, target.resource, target.namespace, target.name);
+            state.writes.push(Write { summary, body: body.clone() });
+        }
+        if state.unknown.contains(&target.resource) {
+            return (404, Value::String("404 page not found\n".to_owned()));
+        }
+        if let Some(refusal) = state.refusal(&target).filter(|refusal| !(is_forced && refusal["reason"] == "Conflict"))
+        {
+            let code = refusal["code"].as_u64().and_then(|code| code.try_into().ok());
+            return (code.expect("a status code"), refusal);
+        }
+        match target.verb {
+            "get" => state.get(&target),
+            "list" => state.list(&target, query.get("labelSelector").map_or("", String::as_str)),
+            "apply" => state.apply(&target, body, is_dry),
+            "patch" => state.patch(&target, &body, is_dry),
+            "delete" => state.delete(&target, &body, is_dry),
+            verb => panic!("the fake API server cannot {verb} {}", target.resource),
+        }
+    }
+}
+
+impl Target {
+    /// `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`, or `/api/v1/…`.
+    fn of(request: &Parts) -> Self {
+        let (method, path) = (&request.method, request.uri.path());
+        let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let group = if parts.remove(0) == "api" { "" } else { parts.remove(0) };
+        parts.remove(0);
+        let namespace = if parts.first() == Some(&"namespaces") && parts.len() > 2 {
+            parts.remove(0);
+            parts.remove(0)
+        } else {
+            ""
+        };
+        let (plural, name) = match parts.as_slice() {
+            [plural] => (*plural, ""),
+            [plural, name] => (*plural, *name),
+            _ => panic!("the fake API server does not know {method} {path}"),
+        };
+        let is_apply = request.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/apply-patch+yaml");
+        let verb = match (method, name) {
+            (&Method::GET, "") => "list",
+            (&Method::GET, _) => "get",
+            (&Method::POST, _) => "create",
+            (&Method::PATCH, _) if is_apply => "apply",
+            (&Method::PATCH, _) => "patch",
+            (&Method::DELETE, _) => "delete",
+            _ => panic!("the fake API server does not know {method} {path}"),
+        };
+        Self {
+            verb,
+            group: group.to_owned(),
+            resource: named(plural, group),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn key(&self) -> Key {
+        (self.resource.clone(), self.namespace.clone(), self.name.clone())
+    }
+
+    fn not_found(&self) -> (u16, Value) {
+        let details = json!({ "name": self.name, "group": self.group });
+        (404, status(404, "NotFound", &format!("{} \"{}\" not found", self.resource, self.name), details))
+    }
+}
+
+/// `services.serving.knative.dev`, or `pods` alone.
+fn named(plural: &str, group: &str) -> String {
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+}
+
+/// A `Status`, as an API server answers where it does not do what it is asked to.
+fn status(code: u16, reason: &str, message: &str, details: Value) -> Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "code": code, "reason": reason, "message": message, "details": details,
+    })
+}
+
+fn forbidden(verb: &str, resource: &str) -> Value {
+    let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+    let message = format!(
+        "{resource} is forbidden: User \"bob\" cannot {verb} resource \"{plural}\" in API group \"{group}\" in the namespace"
+    );
+    status(403, "Forbidden", &message, json!({ "group": group, "kind": plural }))
+}
+
+/// The parameters of a query.
+fn decode(query: &str) -> BTreeMap<String, String> {
+    let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
+    parameters
+        .map(|parameter| {
+            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            (key.to_owned(), unescape(value))
+        })
+        .collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut bytes = text.bytes();
+    let mut plain = Vec::new();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(bytes.next().unwrap_or(b'0')).to_digit(16).unwrap_or(0);
+                u8::try_from(digit() * 16 + digit()).expect("two hex digits")
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(plain).expect("UTF-8")
+}

@@ -1,0 +1,114 @@
+//! `kubectl mirror disable`: ends mirrors and leaves nothing of them behind.
+
+use anyhow::{Result, bail};
+
+use super::common::{self, DryRun, Waiting};
+use crate::cli::ExitStatus;
+use crate::cluster::{Cluster, Connection, Pod};
+use crate::intent::MirrorName;
+use crate::istio::InstalledBy;
+use crate::istio::install::Installed;
+use crate::output::message;
+use crate::steps::mirroring::{self, wait_until_gone};
+use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors, tagging};
+
+/// End mirrors: remove every object that enable made, and wait until the gateways have let go.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The service whose mirror ends.
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, required_unless_present = "all")]
+    service: Option<String>,
+
+    /// All mirrors of the namespace, or with -A of all namespaces.
+    #[arg(long, conflicts_with = "service")]
+    all: bool,
+
+    /// All namespaces.
+    #[arg(short = 'A', long, requires = "all", conflicts_with = "namespace")]
+    all_namespaces: bool,
+
+    /// Change nothing: show what would be done (client), or let the server check it without doing it (server).
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    dry_run: DryRun,
+
+    #[command(flatten)]
+    waiting: Waiting,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// No such mirror, what the API server refuses, and gateways that do not let go.
+pub async fn run(args: Args) -> Result<ExitStatus> {
+    let cluster = args.connection.connect().await?;
+    let name = args.service.as_ref().map(|service| MirrorName::new(&cluster.namespace, service));
+    let which = match &name {
+        Some(name) => Which::One(name),
+        None if args.all_namespaces => Which::All,
+        None => Which::Namespace(&cluster.namespace),
+    };
+    let inventory = mirrors(&cluster, which).await?;
+    common::unseen(&inventory.unseen);
+    for found in &inventory.mirrors {
+        if args.dry_run != DryRun::Client {
+            mirroring::remove(&cluster, found, args.dry_run == DryRun::Server).await?;
+            if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
+                tagging::remove(&cluster, &found.name, tag, args.dry_run == DryRun::Server).await?;
+            }
+        }
+        common::said("mirror", &found.name.route, "deleted", args.dry_run)?;
+    }
+    let gone = args.let_go(&cluster, &inventory.mirrors).await?;
+    match &name {
+        Some(name) if inventory.mirrors.is_empty() && !gone => {
+            bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
+        }
+        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        _ => {}
+    }
+    Ok(ExitStatus::Success)
+}
+
+impl Args {
+    /// Waits until the gateways have let go, and takes the filter out where `enable` had put it in for mirrors that are all
+    /// gone. Tells whether a filter was taken out.
+    async fn let_go(&self, cluster: &Cluster, removed: &[Found]) -> Result<bool> {
+        if self.dry_run != DryRun::None {
+            return Ok(false);
+        }
+        let gateways = match gateways::all(cluster).await {
+            Ok(gateways) => gateways,
+            Err(error) => {
+                message(format_args!("note: the gateways were not looked into: {error:#}"));
+                return Ok(false);
+            }
+        };
+        if let Some(timeout) = self.waiting.limit() {
+            let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
+            for found in removed {
+                wait_until_gone(cluster, &found.name, &pods, timeout).await?;
+            }
+        }
+        self.uninstall_unused(cluster, &gateways).await
+    }
+
+    async fn uninstall_unused(&self, cluster: &Cluster, gateways: &[GatewayPods]) -> Result<bool> {
+        let left = mirrors(cluster, Which::All).await?;
+        if !left.mirrors.is_empty() || !left.unseen.is_empty() {
+            return Ok(false);
+        }
+        let mut gone = false;
+        for gateway in gateways {
+            let Some(object) = installing::installed(cluster, gateway).await? else { continue };
+            if Installed::of(&object.metadata).by == Some(InstalledBy::Enable) {
+                installing::remove(cluster, gateway, self.waiting.limit(), false).await?;
+                common::said("filter", &gateway.workload.suffix(), "deleted", self.dry_run)?;
+                gone = true;
+            }
+        }
+        Ok(gone)
+    }
+}

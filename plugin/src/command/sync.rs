@@ -1,0 +1,99 @@
+//! `kubectl mirror sync`: rebuilds mirrors whose service has changed since.
+
+use anyhow::{Result, bail};
+
+use super::common::{self, Applying, DryRun};
+use crate::cli::ExitStatus;
+use crate::cluster::{Change, Cluster, Connection};
+use crate::intent::{MirrorName, Strategy};
+use crate::istio::{Workload, overlay, stale, virtual_service};
+use crate::output::message;
+use crate::steps::mirroring::{self, Objects};
+use crate::steps::{Found, Which, mirrors, survey};
+
+/// Rebuild mirrors that are stale: a VirtualService after a change of the split, any mirror whose tag has moved on.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The service whose mirror is rebuilt; all of the namespace where it is left out.
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    service: Option<String>,
+
+    /// All namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["service", "namespace"])]
+    all_namespaces: bool,
+
+    #[command(flatten)]
+    applying: Applying,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Runs the command. One mirror that cannot be rebuilt does not keep the others from it.
+///
+/// # Errors
+/// No such mirror, what the API server refuses, and mirrors that could not be rebuilt.
+pub async fn run(args: Args) -> Result<ExitStatus> {
+    let cluster = args.connection.connect().await?;
+    let name = args.service.as_ref().map(|service| MirrorName::new(&cluster.namespace, service));
+    let which = match &name {
+        Some(name) => Which::One(name),
+        None if args.all_namespaces => Which::All,
+        None => Which::Namespace(&cluster.namespace),
+    };
+    let inventory = mirrors(&cluster, which).await?;
+    common::unseen(&inventory.unseen);
+    match &name {
+        Some(name) if inventory.mirrors.is_empty() => {
+            bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
+        }
+        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        _ => {}
+    }
+    let mut failed = 0;
+    for found in &inventory.mirrors {
+        if let Err(error) = sync(&cluster, found, &args.applying).await {
+            failed += 1;
+            message(format_args!("error: {}: {error:#}", found.name));
+        }
+    }
+    if failed > 0 {
+        bail!("{failed} of {} mirrors could not be rebuilt", inventory.mirrors.len());
+    }
+    Ok(ExitStatus::Success)
+}
+
+async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<()> {
+    let survey = survey(cluster, &found.name).await?;
+    let plan = survey.plan(cluster, found.intent.clone()?).await?;
+    let (objects, stale) = match found.strategy() {
+        Strategy::Overlay => {
+            let mut stale = Vec::new();
+            let mut objects = Objects::default();
+            for live in &found.overlays {
+                let fresh = overlay(&plan, &Workload::of(live));
+                stale.extend(stale::overlay(live, &fresh, &plan));
+                objects.overlays.push(fresh);
+            }
+            (objects, stale)
+        }
+        Strategy::VirtualService => {
+            let namespaces = survey.gateway_namespaces(plan.intent.through);
+            let fresh = virtual_service(&plan, &namespaces)?;
+            let stale = found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect();
+            (Objects { overlays: Vec::new(), virtual_service: Some(fresh) }, stale)
+        }
+    };
+    let mut change = if stale.is_empty() { Change::Unchanged } else { Change::Configured };
+    if change == Change::Configured && applying.dry_run != DryRun::Client {
+        (change, _) = mirroring::apply(cluster, &objects, Some(found), applying.options()).await?;
+    }
+    match applying.output {
+        Some(format) => common::print(&objects, format)?,
+        None => common::said("mirror", &found.name.route, change, applying.dry_run)?,
+    }
+    for reason in stale {
+        message(format_args!("  {reason}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! `kubectl mirror uninstall`: takes the filter out of the gateways.
+
+use anyhow::{Result, bail};
+
+use super::common::{self, DryRun, Waiting};
+use crate::cli::ExitStatus;
+use crate::cluster::Connection;
+use crate::output::message;
+use crate::steps::{Which, gateways, installing, mirrors};
+
+/// Take the filter out of the gateways. Mirrors have to be disabled before.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Change nothing: show what would be done (client), or let the server check it without doing it (server).
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    dry_run: DryRun,
+
+    #[command(flatten)]
+    waiting: Waiting,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Mirrors that are still there, what the API server refuses, and gateways that do not let go.
+pub async fn run(args: Args) -> Result<ExitStatus> {
+    let cluster = args.connection.connect().await?;
+    let inventory = mirrors(&cluster, Which::All).await?;
+    common::unseen(&inventory.unseen);
+    if !inventory.mirrors.is_empty() {
+        let names: Vec<String> = inventory.mirrors.iter().map(|found| found.name.to_string()).collect();
+        bail!(
+            "there are mirrors: {}; disable them first (kubectl mirror disable --all -A), else requests would go on being \
+             copied, and nothing compared",
+            names.join(", ")
+        );
+    }
+    let mut any = false;
+    for gateway in gateways::all(&cluster).await? {
+        let there = installing::installed(&cluster, &gateway).await?.is_some();
+        if there && args.dry_run != DryRun::Client {
+            installing::remove(&cluster, &gateway, args.waiting.limit(), args.dry_run == DryRun::Server).await?;
+        }
+        if there {
+            common::said("filter", &gateway.workload.suffix(), "deleted", args.dry_run)?;
+            any = true;
+        }
+    }
+    if !any {
+        message("No filter found.");
+    }
+    Ok(ExitStatus::Success)
+}

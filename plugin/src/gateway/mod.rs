@@ -1,0 +1,73 @@
+//! What runs in the gateways' Envoys, as they say themselves.
+//!
+//! `view.rs` reads one Envoy's admin pages into a [`View`]: the module (`module.rs`), the mirrors in its live routes
+//! (`routes.rs`), and the clusters that they copy to (`endpoints.rs`). `state.rs` judges by it how one mirror stands in that
+//! pod; `wait.rs` waits until it stands as wanted in all of them.
+
+mod endpoints;
+mod module;
+mod routes;
+mod state;
+mod view;
+mod wait;
+
+pub use endpoints::Endpoints;
+pub use routes::{Carrier, Flaw, LiveMirror};
+pub use state::{Found, PodState, Route, Summary, Wanted};
+pub use view::{PodView, View, read};
+pub use wait::{End, Waited};
+
+use crate::admin::{Admin, each};
+use crate::cluster::{Cluster, Pod};
+use crate::source;
+
+/// The Envoys of several pods, by connections that are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Gateways {
+    admins: Vec<Admin>,
+}
+
+impl Gateways {
+    /// The Envoys of these pods; those that do not run, or are about to go, are left out.
+    pub fn of(cluster: &Cluster, pods: &[Pod]) -> Self {
+        let running = pods.iter().filter(|pod| pod.is_running());
+        Self { admins: running.map(|pod| Admin::of_pod(cluster, &pod.namespace, &pod.name)).collect() }
+    }
+
+    /// Envoys whose admin pages are known.
+    pub fn at(admins: Vec<Admin>) -> Self {
+        Self { admins }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.admins.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.admins.is_empty()
+    }
+
+    /// Reads each of them, with the endpoints of these clusters and of those that live mirrors copy to.
+    pub async fn view(&self, clusters: &[String]) -> Vec<PodView> {
+        let answers = each(&self.admins, |admin| {
+            let clusters = clusters.to_vec();
+            async move { read(&admin, &clusters).await }
+        })
+        .await;
+        let names = self.admins.iter().map(|admin| admin.place().name().to_owned());
+        names.zip(answers).map(|(pod, view)| PodView { pod, view }).collect()
+    }
+
+    /// How `wanted` stands in each of them.
+    pub async fn states(&self, wanted: &Wanted) -> Vec<PodState> {
+        let views = self.view(&wanted.clusters()).await;
+        views.iter().map(|view| PodState::judge(view, wanted)).collect()
+    }
+
+    /// What they have counted so far, summed.
+    pub async fn gather(&self) -> source::cluster::Gathered {
+        source::cluster::read(&self.admins).await
+    }
+}

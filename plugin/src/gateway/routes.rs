@@ -1,0 +1,225 @@
+//! The mirrors in an Envoy's live routes.
+
+use std::collections::BTreeSet;
+
+use mirror_core::config::{Mirror, Sampling};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// The request header that carries a mirror's configuration where a route has no metadata of its own.
+const CONFIG_HEADER: &str = "x-mirror-config";
+
+/// One mirror as it stands in an Envoy's routes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveMirror {
+    /// `<namespace>/<route>`.
+    pub name: String,
+    /// Its configuration; `None` where this build cannot read it.
+    pub mirror: Option<Mirror>,
+    /// How the configuration travels.
+    pub carrier: Carrier,
+    /// What its routes lack; empty where all is there.
+    pub flaws: BTreeSet<Flaw>,
+    /// The route configurations that have it: one for each port.
+    pub ports: BTreeSet<String>,
+    /// The domains of the virtual hosts that have it.
+    pub domains: BTreeSet<String>,
+    /// How many routes have it.
+    pub routes: usize,
+}
+
+/// How a mirror's configuration travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// In the route's metadata, with a selector beside it (strategy `overlay`).
+    Metadata,
+    /// In a request header (strategy `virtualservice`).
+    Header,
+}
+
+/// What a mirrored route lacks, so that nothing is copied, or not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flaw {
+    /// The mirror policy: nothing is copied.
+    Policy,
+    /// The policy's changes of the copy's headers, which an Istio before 1.28 leaves out: copies would not be told apart,
+    /// and Knative would serve them from the primary.
+    Mutations,
+    /// The selector's entry: no request is marked, so nothing is copied.
+    Selector,
+}
+
+/// All mirrors in a dump of route configurations, by name; two states of one mirror (while a change is on its way) stand
+/// beside each other.
+pub(super) fn read(dump: Dump) -> Vec<LiveMirror> {
+    let mut mirrors: Vec<LiveMirror> = Vec::new();
+    for config in dump.configs.into_iter().filter_map(|config| config.route_config) {
+        for host in config.virtual_hosts {
+            for route in host.routes {
+                let Some((carrier, json)) = route.carries() else { continue };
+                let Ok(Named { name }) = serde_json::from_str(&json) else { continue };
+                let mirror = Mirror::from_json(json.as_bytes()).ok();
+                let i = mirrors.iter().position(|known| known.name == name && known.mirror == mirror);
+                let i = i.unwrap_or_else(|| {
+                    mirrors.push(LiveMirror {
+                        name,
+                        mirror,
+                        carrier,
+                        flaws: BTreeSet::new(),
+                        ports: BTreeSet::new(),
+                        domains: BTreeSet::new(),
+                        routes: 0,
+                    });
+                    mirrors.len() - 1
+                });
+                let known = &mut mirrors[i];
+                known.flaws.extend(route.flaws(known.mirror.as_ref()));
+                known.ports.insert(config.name.clone());
+                known.domains.extend(host.domains.iter().cloned());
+                known.routes += 1;
+            }
+        }
+    }
+    mirrors.sort_by(|a, b| a.name.cmp(&b.name));
+    mirrors
+}
+
+impl LiveMirror {
+    /// The fingerprint of its configuration; `None` where this build cannot read it.
+    pub fn fingerprint(&self) -> Option<String> {
+        self.mirror.as_ref().map(Mirror::fingerprint)
+    }
+
+    /// Whether one of its virtual hosts serves this host.
+    pub fn serves(&self, host: &str) -> bool {
+        self.domains.iter().any(|domain| {
+            let domain = domain.split(':').next().unwrap_or_default();
+            match domain.strip_prefix('*') {
+                Some(suffix) => host.ends_with(suffix),
+                None => domain.eq_ignore_ascii_case(host),
+            }
+        })
+    }
+}
+
+impl Route {
+    /// The configuration of a mirror that this route carries.
+    fn carries(&self) -> Option<(Carrier, String)> {
+        let metadata = self.metadata.as_ref().and_then(|metadata| metadata.filter_metadata.mirror.as_ref());
+        if let Some(config) = metadata.and_then(|mirror| mirror.config.clone()) {
+            return Some((Carrier::Metadata, config));
+        }
+        let header =
+            self.request_headers_to_add.iter().find(|add| add.header.key.eq_ignore_ascii_case(CONFIG_HEADER))?;
+        // Envoy substitutes `%…%` in values; `%%` stands for `%`.
+        Some((Carrier::Header, header.header.value.replace("%%", "%")))
+    }
+
+    fn flaws(&self, mirror: Option<&Mirror>) -> Vec<Flaw> {
+        let policies = self.route.as_ref().map(|action| action.request_mirror_policies.as_slice()).unwrap_or_default();
+        let needed = if mirror.is_some_and(|mirror| mirror.secondary.is_some()) { 2 } else { 1 };
+        let by_selector = mirror.is_none_or(|mirror| mirror.sampling == Sampling::Selector);
+        let mut flaws = Vec::new();
+        if policies.len() < needed {
+            flaws.push(Flaw::Policy);
+        }
+        if by_selector && policies.iter().any(|policy| policy.request_headers_mutations.is_empty()) {
+            flaws.push(Flaw::Mutations);
+        }
+        if by_selector && self.typed_per_filter_config.selector.is_none() {
+            flaws.push(Flaw::Selector);
+        }
+        flaws
+    }
+}
+
+/// `/config_dump?resource=dynamic_route_configs`, as far as it matters here.
+#[derive(Deserialize)]
+pub(super) struct Dump {
+    #[serde(default)]
+    configs: Vec<Config>,
+}
+
+#[derive(Deserialize)]
+struct Config {
+    route_config: Option<RouteConfig>,
+}
+
+#[derive(Deserialize)]
+struct RouteConfig {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    virtual_hosts: Vec<VirtualHost>,
+}
+
+#[derive(Deserialize)]
+struct VirtualHost {
+    #[serde(default)]
+    domains: Vec<String>,
+    #[serde(default)]
+    routes: Vec<Route>,
+}
+
+#[derive(Deserialize)]
+struct Route {
+    metadata: Option<Metadata>,
+    route: Option<Action>,
+    #[serde(default)]
+    request_headers_to_add: Vec<Add>,
+    #[serde(default)]
+    typed_per_filter_config: PerFilter,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    filter_metadata: FilterMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct FilterMetadata {
+    #[serde(rename = "kubectl-mirror")]
+    mirror: Option<Carried>,
+}
+
+#[derive(Deserialize)]
+struct Carried {
+    config: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Action {
+    #[serde(default)]
+    request_mirror_policies: Vec<Policy>,
+}
+
+#[derive(Deserialize)]
+struct Policy {
+    #[serde(default)]
+    request_headers_mutations: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Add {
+    header: Header,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    key: String,
+    #[serde(default)]
+    value: String,
+}
+
+#[derive(Default, Deserialize)]
+struct PerFilter {
+    #[serde(rename = "kubectl-mirror.select")]
+    selector: Option<IgnoredAny>,
+}
+
+/// A mirror's configuration, whatever its version.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}

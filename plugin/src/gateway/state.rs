@@ -1,0 +1,267 @@
+//! How one mirror stands in one gateway pod: a word for tables, and a sentence that says what to do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use mirror_core::config::Mirror;
+
+use super::{Endpoints, Flaw, PodView, View};
+use crate::source::Module;
+
+/// What is looked for in the gateways.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The mirror's name; none where only the module matters.
+    name: Option<String>,
+    /// Just as it should be; any state of it where `None`.
+    mirror: Option<Mirror>,
+}
+
+/// How a mirror stands in one pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodState {
+    /// The pod's name.
+    pub pod: String,
+    /// What was found there, or why it could not be asked.
+    pub found: Result<Found, String>,
+}
+
+/// What was found in one pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Envoy's version.
+    pub envoy: String,
+    /// The version of Istio's proxy, where it is one.
+    pub istio: Option<String>,
+    /// What became of the module.
+    pub module: Module,
+    /// Whether the routes have the mirror.
+    pub route: Route,
+    /// The cluster that copies go to.
+    pub candidate: Endpoints,
+    /// The cluster that second copies go to, where there are any.
+    pub secondary: Option<Endpoints>,
+    /// Hosts of the mirror that none of this Envoy's mirrored routes serves.
+    pub missing_hosts: Vec<String>,
+}
+
+/// Whether an Envoy's routes have a mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// No route has it.
+    Absent,
+    /// Routes have it, but lack what it needs.
+    Incomplete(BTreeSet<Flaw>),
+    /// Routes have it as it was before, or in a way that this build does not know.
+    Outdated,
+    /// So many routes have it just as it should be.
+    Live(usize),
+}
+
+/// All in one word, the most important fault first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Summary {
+    /// It copies and compares.
+    Live,
+    /// The routes do not have it.
+    Absent,
+    /// The routes have an earlier state of it.
+    Outdated,
+    /// The routes lack what it needs.
+    Incomplete,
+    /// There is no cluster to copy to.
+    NoTarget,
+    /// Nobody is there to answer copies.
+    NoEndpoints,
+    /// The module does not compare.
+    Module(Module),
+    /// The pod could not be asked.
+    Unreachable,
+}
+
+impl Wanted {
+    /// This mirror, just as it is here.
+    pub fn mirror(mirror: &Mirror) -> Self {
+        Self { name: Some(mirror.name.clone()), mirror: Some(mirror.clone()) }
+    }
+
+    /// Any state of the mirror of this name.
+    pub fn any_state_of(name: &str) -> Self {
+        Self { name: Some(name.to_owned()), mirror: None }
+    }
+
+    /// Only the module.
+    pub fn module() -> Self {
+        Self::default()
+    }
+
+    /// The clusters whose endpoints matter.
+    pub fn clusters(&self) -> Vec<String> {
+        let targets = self.mirror.iter().flat_map(|mirror| [Some(&mirror.candidate), mirror.secondary.as_ref()]);
+        targets.flatten().map(|target| target.cluster.clone()).collect()
+    }
+}
+
+impl PodState {
+    /// Judges how `wanted` stands by what the pod's Envoy says.
+    pub fn judge(pod: &PodView, wanted: &Wanted) -> Self {
+        let found = match &pod.view {
+            Ok(view) => Ok(Found::judge(view, wanted)),
+            Err(error) => Err(error.to_string()),
+        };
+        Self { pod: pod.pod.clone(), found }
+    }
+
+    /// Whether the mirror copies and compares there.
+    pub fn is_live(&self) -> bool {
+        self.summary() == Summary::Live
+    }
+
+    /// Whether no trace of the mirror is left there. `false` for a pod that could not be asked.
+    pub fn is_gone(&self) -> bool {
+        self.found.as_ref().is_ok_and(|found| found.route == Route::Absent)
+    }
+
+    /// Whether the module compares there, whatever is mirrored.
+    pub fn module_runs(&self) -> bool {
+        self.found.as_ref().is_ok_and(|found| found.module == Module::Running)
+    }
+
+    /// Whether nothing of the module is left there. `false` for a pod that could not be asked.
+    pub fn module_is_gone(&self) -> bool {
+        self.found.as_ref().is_ok_and(|found| found.module == Module::Missing)
+    }
+
+    /// Whether Envoy refused the module.
+    pub fn module_is_rejected(&self) -> bool {
+        self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
+    }
+
+    /// All in one word.
+    pub fn summary(&self) -> Summary {
+        self.found.as_ref().map_or(Summary::Unreachable, Found::summary)
+    }
+
+    /// What is wrong and what to do, in one sentence; that all is well where it is.
+    pub fn advice(&self) -> String {
+        match &self.found {
+            Ok(found) => found.advice(),
+            Err(reason) => reason.clone(),
+        }
+    }
+}
+
+impl Found {
+    fn judge(view: &View, wanted: &Wanted) -> Self {
+        let live: Vec<_> = view.mirrors.iter().filter(|live| wanted.name.as_ref() == Some(&live.name)).collect();
+        let mirror = wanted.mirror.as_ref().or_else(|| live.iter().find_map(|live| live.mirror.as_ref()));
+        let flaws: BTreeSet<_> = live.iter().flat_map(|live| live.flaws.iter().copied()).collect();
+        let is_other = |state: Option<&Mirror>| state.is_none() || state != mirror;
+        let route = if live.is_empty() {
+            Route::Absent
+        } else if live.iter().any(|live| is_other(live.mirror.as_ref())) {
+            Route::Outdated
+        } else if !flaws.is_empty() {
+            Route::Incomplete(flaws)
+        } else {
+            Route::Live(live.iter().map(|live| live.routes).sum())
+        };
+        let endpoints = |cluster: &String| view.endpoints.get(cluster).copied().unwrap_or_default();
+        let hosts = mirror.map(|mirror| mirror.hosts.as_slice()).unwrap_or_default();
+        let is_missing = |host: &&String| *host != "*" && !live.iter().any(|live| live.serves(host));
+        Self {
+            envoy: view.envoy().to_owned(),
+            istio: view.istio().map(str::to_owned),
+            module: view.module,
+            candidate: mirror.map(|mirror| endpoints(&mirror.candidate.cluster)).unwrap_or_default(),
+            secondary: mirror.and_then(|mirror| mirror.secondary.as_ref()).map(|target| endpoints(&target.cluster)),
+            missing_hosts: hosts.iter().filter(is_missing).cloned().collect(),
+            route,
+        }
+    }
+
+    fn summary(&self) -> Summary {
+        let targets = [Some(self.candidate), self.secondary];
+        match &self.route {
+            Route::Absent => Summary::Absent,
+            Route::Outdated => Summary::Outdated,
+            Route::Incomplete(_) => Summary::Incomplete,
+            Route::Live(_) if targets.contains(&Some(Endpoints::Absent)) => Summary::NoTarget,
+            Route::Live(_) if targets.contains(&Some(Endpoints::NoEndpoints)) => Summary::NoEndpoints,
+            Route::Live(_) if self.module != Module::Running => Summary::Module(self.module),
+            Route::Live(_) => Summary::Live,
+        }
+    }
+
+    fn advice(&self) -> String {
+        let gone =
+            [Some(self.candidate), self.secondary].into_iter().position(|target| target == Some(Endpoints::Absent));
+        let which = if gone == Some(1) { "the secondary's" } else { "the candidate's" };
+        match self.summary() {
+            Summary::Live => "it copies and compares".to_owned(),
+            Summary::Absent => "no route of this gateway has the mirror: does the gateway serve its hosts?".to_owned(),
+            Summary::Outdated => {
+                "its routes have another state of the mirror: the control plane is not done yet, or was \
+                                  changed by another version of this program; run `kubectl mirror enable` again"
+                    .to_owned()
+            }
+            Summary::Incomplete => self.lacking(),
+            Summary::NoTarget => format!(
+                "it has no cluster for {which} service, so nothing is copied: is the service exported to the gateway?"
+            ),
+            Summary::NoEndpoints => "nobody healthy is there to answer copies: is the candidate ready?".to_owned(),
+            Summary::Module(module) => format!("requests are copied but not compared: {}", why(module)),
+            Summary::Unreachable => String::new(),
+        }
+    }
+
+    /// What the routes lack, and why that may be.
+    fn lacking(&self) -> String {
+        let Route::Incomplete(flaws) = &self.route else { return String::new() };
+        let lacks: Vec<_> = flaws
+            .iter()
+            .map(|flaw| match flaw {
+                Flaw::Policy => "the mirror policy",
+                Flaw::Mutations => "the changes of the copies' headers",
+                Flaw::Selector => "the selector",
+            })
+            .collect();
+        let cause = if flaws.contains(&Flaw::Mutations) {
+            let istio = self.istio.as_deref().map_or(String::new(), |version| format!(" (this proxy is {version})"));
+            format!("Istio drops what it does not know; version 1.28 or later is needed{istio}")
+        } else {
+            "another configuration replaces it; look for a second mirror or EnvoyFilter on these hosts".to_owned()
+        };
+        format!("its routes lack {}: {cause}", lacks.join(" and "))
+    }
+}
+
+/// Why the module does not compare, and what to do.
+fn why(module: Module) -> &'static str {
+    match module {
+        Module::Running => "the module runs",
+        Module::Stopped => "the module has stopped; run `kubectl mirror repair`",
+        Module::Rejected => "Envoy refused the module; see the log of the pod",
+        Module::Waiting => "Envoy has not got the module yet",
+        Module::Missing => "the module is not installed on this gateway; run `kubectl mirror install`",
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Live => "live",
+            Self::Absent => "absent",
+            Self::Outdated => "outdated",
+            Self::Incomplete => "incomplete",
+            Self::NoTarget => "no-target",
+            Self::NoEndpoints => "no-endpoints",
+            Self::Module(Module::Running) => "live",
+            Self::Module(Module::Stopped) => "module-stopped",
+            Self::Module(Module::Rejected) => "module-rejected",
+            Self::Module(Module::Waiting) => "module-waiting",
+            Self::Module(Module::Missing) => "module-missing",
+            Self::Unreachable => "unreachable",
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What one Envoy says of itself.
+
+use std::collections::BTreeMap;
+
+use mirror_core::config::Target;
+
+use super::{Endpoints, LiveMirror, endpoints, module, routes};
+use crate::admin::{Admin, AdminError};
+use crate::source::{self, Module, Snapshot};
+
+/// What one Envoy says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// What it has counted, and how it and the module are.
+    pub snapshot: Snapshot,
+    /// What became of the module, also where Istio hides the statistics that tell.
+    pub module: Module,
+    /// The mirrors in its live routes, by name.
+    pub mirrors: Vec<LiveMirror>,
+    /// The clusters that were asked for and those that its mirrors copy to.
+    pub endpoints: BTreeMap<String, Endpoints>,
+}
+
+/// What one pod's Envoy says of itself, or why it does not.
+#[derive(Debug)]
+pub struct PodView {
+    /// The pod's name.
+    pub pod: String,
+    /// What it says.
+    pub view: Result<View, AdminError>,
+}
+
+impl View {
+    /// Envoy's version, for example `1.40.0`.
+    pub fn envoy(&self) -> &str {
+        self.snapshot.instances.first().map_or("", |instance| &instance.envoy)
+    }
+
+    /// The version of Istio's proxy; `None` where this is none.
+    pub fn istio(&self) -> Option<&str> {
+        self.snapshot.instances.first().and_then(|instance| instance.istio.as_deref())
+    }
+}
+
+/// Reads the admin pages of one Envoy.
+///
+/// # Errors
+/// See [`AdminError`].
+pub async fn read(admin: &Admin, clusters: &[String]) -> Result<View, AdminError> {
+    let snapshot = source::admin::read_page(admin).await?;
+    let instance = snapshot.instances.first().cloned().unwrap_or_default();
+    let module = module::read(admin, &instance).await?;
+    let mut mirrors = routes::read(admin.get("/config_dump?resource=dynamic_route_configs").await?.json()?);
+    mirrors.extend(routes::read(admin.get("/config_dump?resource=static_route_configs").await?.json()?));
+    let mut names = clusters.to_vec();
+    for mirror in mirrors.iter().filter_map(|live| live.mirror.as_ref()) {
+        names.extend([Some(&mirror.candidate), mirror.secondary.as_ref()].into_iter().flatten().map(cluster));
+    }
+    names.sort();
+    names.dedup();
+    let endpoints = read_endpoints(admin, names).await?;
+    Ok(View { snapshot, module, mirrors, endpoints })
+}
+
+fn cluster(target: &Target) -> String {
+    target.cluster.clone()
+}
+
+async fn read_endpoints(admin: &Admin, names: Vec<String>) -> Result<BTreeMap<String, Endpoints>, AdminError> {
+    let mut found = BTreeMap::new();
+    for kind in ["dynamic", "static"] {
+        let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
+        if !missing.is_empty() {
+            found.append(&mut endpoints::read(admin.get(&endpoints::path(kind, &missing)).await?.json()?));
+        }
+    }
+    for name in names {
+        found.entry(name).or_default();
+    }
+    Ok(found)
+}

@@ -1,0 +1,25 @@
+//! What an object in the cluster says of its mirror, read back from where the module gets it.
+
+use mirror_core::config::Mirror;
+
+use super::virtual_service::CONFIG_HEADER;
+use crate::envoy::NAME;
+use crate::kinds::{EnvoyFilter, VirtualService};
+
+/// The mirror that an EnvoyFilter configures; `None` where it has none that this version can read.
+pub fn of_overlay(live: &EnvoyFilter) -> Option<Mirror> {
+    let at = format!("/metadata/filter_metadata/{NAME}/config");
+    let mut values = live.spec.config_patches.iter().map(|patch| &patch.patch.value);
+    read(values.find_map(|value| value.pointer(&at)?.as_str())?)
+}
+
+/// The mirror that a VirtualService configures; `None` where it has none that this version can read.
+pub fn of_virtual_service(live: &VirtualService) -> Option<Mirror> {
+    let headers = live.spec.http.iter().filter_map(|http| http.headers.as_ref()?.request.as_ref());
+    let mut values = headers.filter_map(|operations| operations.set.get(CONFIG_HEADER));
+    read(&values.next()?.replace("%%", "%"))
+}
+
+fn read(json: &str) -> Option<Mirror> {
+    Mirror::from_json(json.as_bytes()).ok()
+}

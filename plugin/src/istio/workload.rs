@@ -1,0 +1,102 @@
+//! The gateway pods that one EnvoyFilter reaches.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use mirror_core::config::fingerprint;
+
+use crate::kinds::{EnvoyFilter, WorkloadSelector};
+
+/// Gateway pods: those of a namespace that have all these labels.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workload {
+    /// Their namespace: an EnvoyFilter reaches pods of its own namespace only.
+    pub namespace: String,
+    /// Their labels, as Istio's Gateway selects them.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Workload {
+    /// Those that an EnvoyFilter reaches.
+    pub fn of(filter: &EnvoyFilter) -> Self {
+        let labels = filter.spec.workload_selector.as_ref().map(|selector| selector.labels.clone());
+        Self { namespace: filter.metadata.namespace.clone().unwrap_or_default(), labels: labels.unwrap_or_default() }
+    }
+
+    /// As an EnvoyFilter selects them.
+    pub(super) fn selector(&self) -> WorkloadSelector {
+        WorkloadSelector { labels: self.labels.clone() }
+    }
+
+    /// As `kubectl -l` selects them, `a=b,c=d`.
+    pub fn label_selector(&self) -> String {
+        let pairs: Vec<_> = self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(",")
+    }
+
+    /// What the names of objects for these pods end with. It is made of nothing but the labels, so it stays the same, and
+    /// two workloads of one namespace have two: Istio's usual label `istio` gives its value alone, anything else also has
+    /// a fingerprint.
+    pub fn suffix(&self) -> String {
+        let value = self.labels.get("istio").or_else(|| self.labels.values().next()).map_or("all", String::as_str);
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_name = value.chars().all(is_plain) && !value.starts_with('-') && !value.ends_with('-');
+        if self.labels.len() == 1 && self.labels.contains_key("istio") && is_name && !value.is_empty() {
+            return value.to_owned();
+        }
+        let readable: String =
+            value.chars().map(|c| c.to_ascii_lowercase()).map(|c| if is_plain(c) { c } else { '-' }).collect();
+        format!("{readable}-{}", fingerprint(self.label_selector().as_bytes()))
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.label_selector())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::intent::MirrorName;
+    use crate::istio::names;
+
+    fn workload(labels: &[(&str, &str)]) -> Workload {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Workload { namespace: "istio-system".to_owned(), labels }
+    }
+
+    #[test]
+    fn names_of_two_workloads_never_collide() {
+        let workloads = [
+            vec![("istio", "ingressgateway")],
+            vec![("istio", "local")],
+            vec![("app", "ingressgateway")],
+            vec![("istio", "ingressgateway"), ("app", "gw")],
+            vec![("istio", "Ingress_Gateway")],
+            vec![("istio", "ingress-gateway")],
+            vec![("istio", "ingress.gateway")],
+            vec![("istio", "")],
+            vec![],
+        ];
+        let names: Vec<_> = workloads.iter().map(|labels| names::install(&workload(labels))).collect();
+        assert_eq!(names[0], "kubectl-mirror-ingressgateway");
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+        let is_dns = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        for name in &names {
+            assert!(name.chars().all(is_dns) && !name.ends_with('-'), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_overlay_is_named_after_its_mirror() {
+        let mirror = MirrorName::new("store", "cart");
+        let workload = workload(&[("istio", "ingressgateway")]);
+        assert_eq!(names::overlay(&mirror, &workload), "mirror.store.cart.ingressgateway");
+        assert_eq!(names::virtual_service(&mirror), "cart-mirror");
+        assert_eq!(workload.to_string(), "istio-system/istio=ingressgateway");
+    }
+}

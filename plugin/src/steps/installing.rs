@@ -1,0 +1,191 @@
+//! Puts the filter into gateways, and takes it out again. An installation counts only once every pod compares with it;
+//! one that a gateway rejects is taken back.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::GatewayPods;
+use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
+use crate::envoy::observer::Wrapping;
+use crate::gateway::{End, Gateways, PodState, Wanted};
+use crate::istio::conflict::check_owner;
+use crate::istio::install::Installed;
+use crate::istio::{InstalledBy, install, names};
+use crate::kinds::EnvoyFilter;
+use crate::module::MODULE;
+use crate::output::message;
+
+/// What an installation did on one workload's pods.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The object.
+    pub object: EnvoyFilter,
+    /// What became of it.
+    pub change: Change,
+}
+
+/// How an installation is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Installation {
+    /// Which command asks for it.
+    pub by: InstalledBy,
+    /// How it is applied.
+    pub options: ApplyOptions,
+    /// How long to wait until every pod compares; not at all where `None`.
+    pub wait: Option<Duration>,
+    /// Whether a module that runs already, or has trapped, starts anew.
+    pub restart: bool,
+}
+
+/// The object that puts the filter into these pods, where it is there.
+///
+/// # Errors
+/// An object of that name that is somebody else's, and what the API server refuses.
+pub async fn installed(cluster: &Cluster, gateway: &GatewayPods) -> Result<Option<EnvoyFilter>> {
+    let (namespace, name) = (&gateway.workload.namespace, names::install(&gateway.workload));
+    let found = cluster.get_opt::<EnvoyFilter>(namespace, &name).await?;
+    if let Some(object) = &found {
+        check_owner("EnvoyFilter", &object.metadata)?;
+    }
+    Ok(found)
+}
+
+/// Makes sure that the filter is in these pods. What is there already stays as it is, whichever version it is.
+///
+/// # Errors
+/// As [`put`].
+pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Option<Outcome>> {
+    match installed(cluster, gateway).await? {
+        None => put(cluster, gateway, how).await.map(Some),
+        Some(object) => {
+            let there = Installed::of(&object.metadata);
+            if there.version.as_deref() != Some(names::PLUGIN_VERSION) {
+                message(format_args!(
+                    "warning: the filter on {} is of version {}, this is {}; `kubectl mirror install` replaces it",
+                    gateway.workload,
+                    there.version.as_deref().unwrap_or("unknown"),
+                    names::PLUGIN_VERSION
+                ));
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Puts the filter of this version into these pods, and waits until each of them compares with it.
+///
+/// # Errors
+/// A pod that does not compare with it, in which case what was there before is restored, and what the API server refuses.
+pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Outcome> {
+    let before = installed(cluster, gateway).await?;
+    let make = |wrapping| make(gateway, before.as_ref(), how, wrapping);
+    let outcome = apply(cluster, &make(Wrapping::Matched), how.options).await?;
+    let Some(timeout) = how.wait.filter(|_| !how.options.dry_run) else { return Ok(outcome) };
+    if outcome.change == Change::Unchanged {
+        return Ok(outcome);
+    }
+    let pods = Gateways::of(cluster, &gateway.pods);
+    let what = "installing the filter";
+    let waited = pods.wait_until(&Wanted::module(), timeout, what, is_settled).await;
+    if waited.states.iter().all(PodState::module_runs) {
+        return Ok(outcome);
+    }
+    if waited.states.iter().any(PodState::module_is_rejected) && waited.end != End::Interrupted {
+        // A proxy without the match wrapper takes the bare module.
+        let outcome = apply(cluster, &make(Wrapping::Bare), how.options).await?;
+        let waited = pods.wait_until(&Wanted::module(), timeout, what, PodState::module_runs).await;
+        if waited.end == End::Done {
+            return Ok(outcome);
+        }
+        return Err(take_back(cluster, gateway, before, how.options, &waited.states).await);
+    }
+    Err(take_back(cluster, gateway, before, how.options, &waited.states).await)
+}
+
+/// The object that [`put`] applies first.
+pub fn object(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation) -> EnvoyFilter {
+    make(gateway, before, how, Wrapping::Matched)
+}
+
+fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, wrapping: Wrapping) -> EnvoyFilter {
+    let before = before.map(|object| Installed::of(&object.metadata));
+    let (by, generation) = before.map_or((None, 0), |before| (before.by, before.generation));
+    // What `install` put there stays until `uninstall`.
+    let by = if by == Some(InstalledBy::Install) { InstalledBy::Install } else { how.by };
+    install(&gateway.workload, MODULE, by, wrapping, generation + u64::from(how.restart))
+}
+
+/// There is nothing more to wait for.
+fn is_settled(state: &PodState) -> bool {
+    state.module_runs() || state.module_is_rejected()
+}
+
+async fn apply(cluster: &Cluster, object: &EnvoyFilter, options: ApplyOptions) -> Result<Outcome> {
+    let applied = cluster.apply(object, options).await?;
+    Ok(Outcome { object: applied.object, change: applied.change })
+}
+
+/// Restores what was there before, and says why.
+async fn take_back(
+    cluster: &Cluster,
+    gateway: &GatewayPods,
+    before: Option<EnvoyFilter>,
+    options: ApplyOptions,
+    states: &[PodState],
+) -> anyhow::Error {
+    let (undone, was) = match before {
+        Some(mut object) => {
+            object.metadata.resource_version = None;
+            object.metadata.managed_fields = None;
+            (cluster.apply(&object, ApplyOptions { force_conflicts: true, ..options }).await.map(|_| ()), "restored")
+        }
+        None => {
+            let name = names::install(&gateway.workload);
+            let removed =
+                cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, Precondition::default(), false).await;
+            (removed.map(|_| ()), "removed")
+        }
+    };
+    let undone = match undone {
+        Ok(()) => format!("It was {was} again; traffic was not affected."),
+        Err(error) => format!("It could not be {was} again: {error}"),
+    };
+    let pods: Vec<String> = states
+        .iter()
+        .filter(|state| !state.module_runs())
+        .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
+        .collect();
+    anyhow!("the filter does not run on every gateway pod of {}:{}\n{undone}", gateway.workload, pods.concat())
+}
+
+/// Takes the filter out of these pods. Tells whether it was there.
+///
+/// # Errors
+/// An object of that name that is somebody else's, a pod that does not let go, and what the API server refuses.
+pub async fn remove(
+    cluster: &Cluster,
+    gateway: &GatewayPods,
+    wait: Option<Duration>,
+    dry_run: bool,
+) -> Result<Option<EnvoyFilter>> {
+    let Some(object) = installed(cluster, gateway).await? else { return Ok(None) };
+    let name = names::install(&gateway.workload);
+    let precondition = Precondition { uid: object.metadata.uid.clone(), ..Precondition::default() };
+    cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, precondition, dry_run).await?;
+    if let Some(timeout) = wait.filter(|_| !dry_run) {
+        let waited = Gateways::of(cluster, &gateway.pods)
+            .wait_until(&Wanted::module(), timeout, "removing the filter", PodState::module_is_gone)
+            .await;
+        if waited.end != End::Done {
+            let pods: Vec<&str> = waited
+                .states
+                .iter()
+                .filter(|state| !state.module_is_gone())
+                .map(|state| state.pod.as_str())
+                .collect();
+            bail!("{} has been removed, but these pods have not let go of the filter yet: {}", name, pods.join(", "));
+        }
+    }
+    Ok(Some(object))
+}
