@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn of_a_module() {
-        let made = install(&workload(), b"\0asm", InstalledBy::Enable);
+        let made = install(&workload(), b"\0asm", InstalledBy::Enable, Wrapping::Matched, 0);
         let text = yaml::to_yaml(&[&made]).expect("YAML");
         assert_eq!(testing::object::<EnvoyFilter>(&text), made, "kubectl reads what is meant");
         insta::assert_snapshot!(text);
@@ -166,7 +166,7 @@ mod tests {
     fn the_api_server_takes_it() {
         // etcd refuses objects of more than 1.5 MiB, kubectl's last-applied annotation doubles nothing as apply is
         // server-side; some API servers are set to 1 MiB.
-        let made = install(&workload(), MODULE, InstalledBy::Install);
+        let made = install(&workload(), MODULE, InstalledBy::Install, Wrapping::Matched, 0);
         let size = serde_json::to_vec(&made).expect("JSON").len();
         assert!(size < 1024 * 1024, "{size} bytes");
         assert!(size > MODULE.len(), "the module is inside");
