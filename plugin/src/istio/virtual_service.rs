@@ -10,8 +10,7 @@ use super::names;
 use crate::envoy::{HeaderMatch, MirrorSpec, PathMatch, ValueMatch, carried};
 use crate::intent::Through;
 use crate::kinds::{
-    HeaderOperations, Headers, HttpMatch, HttpMirror, HttpRoute, Percent, StringMatch, VirtualService,
-    VirtualServiceSpec,
+    Headers, HttpMatch, HttpMirror, HttpRoute, Percent, StringMatch, VirtualService, VirtualServiceSpec,
 };
 use crate::knative::{Entrance, Plan, Refusal, Target};
 
@@ -29,7 +28,7 @@ pub fn virtual_service(plan: &Plan, gateway_namespaces: &[String]) -> Result<Vir
     }
     let spec = plan.spec();
     let through = plan.intent.through;
-    let headers = marks(&spec)?;
+    let headers = headers(plan, &spec)?;
     let http = plan.source.entrances(through).into_iter().map(|entrance| route(plan, &spec, entrance, &headers));
     let spec = VirtualServiceSpec {
         export_to: gateway_namespaces.to_vec(),
@@ -98,17 +97,17 @@ fn path_match(path: &PathMatch) -> StringMatch {
     }
 }
 
-/// The marks of requests that may be copied: the mirror's name and configuration, over whatever a client sent.
-fn marks(spec: &MirrorSpec) -> Result<Headers, Refusal> {
+/// What Knative changes, and over it the marks of requests that may be copied: the mirror's name and configuration,
+/// whatever a client sent.
+fn headers(plan: &Plan, spec: &MirrorSpec) -> Result<Headers, Refusal> {
     // All else that can be refused was refused when the plan was made.
     let refuse = |error: ConfigError| Refusal::Value { option: error.path, reason: error.reason };
     let set = carried::headers_to_set(&spec.mirror).map_err(refuse)?;
-    let request = HeaderOperations {
-        set: set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        remove: carried::headers_to_remove().map(str::to_owned).into(),
-        ..HeaderOperations::default()
-    };
-    Ok(Headers { request: Some(request), response: None })
+    let mut headers = plan.source.headers.clone().unwrap_or_default();
+    let request = headers.request.get_or_insert_default();
+    request.set.extend(set.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    request.remove.extend(carried::headers_to_remove().map(str::to_owned));
+    Ok(headers)
 }
 
 #[cfg(test)]
@@ -116,6 +115,7 @@ mod tests {
     use super::*;
     use crate::intent::{Intent, Strategy};
     use crate::istio::{live, yaml};
+    use crate::kinds::HeaderOperations;
     use crate::knative::testing;
 
     fn made(shape: &str, intent: Intent) -> VirtualService {
@@ -172,6 +172,18 @@ mod tests {
         let expected = [("GET", "/v1/"), ("GET", "/health"), ("HEAD", "/v1/"), ("HEAD", "/health")];
         assert_eq!(matches.iter().map(of).collect::<Vec<_>>(), expected.map(|(m, u)| [Some(m.into()), Some(u.into())]));
         insta::assert_json_snapshot!(matches[0]);
+    }
+
+    #[test]
+    fn headers_that_knative_sets_are_set_too() {
+        let mut plan = testing::plan("tagged", intent("next"));
+        let set = [("Knative-Serving-Default-Route".to_owned(), "true".to_owned())].into();
+        let request = Some(HeaderOperations { set, ..HeaderOperations::default() });
+        plan.source.headers = Some(Headers { request, response: None });
+        let made = virtual_service(&plan, &["istio-system".to_owned()]).expect("short rules");
+        let request = made.spec.http[0].headers.as_ref().and_then(|headers| headers.request.as_ref());
+        let names: Vec<_> = request.expect("headers").set.keys().map(String::as_str).collect();
+        assert_eq!(names, ["Knative-Serving-Default-Route", "x-mirror", "x-mirror-config"]);
     }
 
     #[test]
