@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kubectl_mirror::envoy::observer::{Code, extension};
+use kubectl_mirror::envoy::observer::{Code, Module, Wrapping, extension};
 use kubectl_mirror::envoy::static_config::{
     CANDIDATE, EXTENSION, LISTENER, ROUTES, SECONDARY, StaticEnvoy, discovery_response,
 };
@@ -32,6 +32,7 @@ pub struct Setup {
     scheme: &'static str,
     workers: usize,
     module: PathBuf,
+    wrapping: Wrapping,
     routes: Vec<Edit>,
 }
 
@@ -60,6 +61,7 @@ impl Setup {
             scheme: "http",
             workers: 2,
             module: module::built().to_owned(),
+            wrapping: Wrapping::Matched,
             routes: Vec::new(),
         }
     }
@@ -109,6 +111,12 @@ impl Setup {
         self
     }
 
+    /// Leaves out the match wrapper around the module.
+    pub fn bare(mut self) -> Self {
+        self.wrapping = Wrapping::Bare;
+        self
+    }
+
     /// Changes the route configuration that the generator makes, each time before Envoy gets it.
     pub fn routes(mut self, edit: impl Fn(&mut Value) + 'static) -> Self {
         self.routes.push(Box::new(edit));
@@ -125,7 +133,7 @@ impl Setup {
         let files = tempfile::Builder::new().prefix("mirror-files-").tempdir().expect("a directory");
         let mut running = Running { setup: self, files, envoy: None, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         running.setup.spec.check().expect("a mirror that makes sense");
-        running.write_observer(&running.setup.module);
+        running.write_observer(&running.setup.module, 0);
         running.write_routes();
         let bootstrap = running.with_static(|envoy| envoy.bootstrap());
         let envoy = Envoy::start(binary, &bootstrap, running.setup.workers).await;
@@ -211,7 +219,12 @@ impl Running {
 
     /// Makes Envoy load this file as the module, as an update of the extension configuration. Does not wait.
     pub fn load_module(&self, module: &Path) {
-        self.write_observer(module);
+        self.write_observer(module, 0);
+    }
+
+    /// Makes Envoy start the same module again, by a generation that it has not had yet (and that is not 0). Does not wait.
+    pub fn restart_module(&self, generation: u64) {
+        self.write_observer(&self.setup.module, generation);
     }
 
     fn with_static<T>(&self, make: impl FnOnce(&StaticEnvoy<'_>) -> T) -> T {
@@ -243,8 +256,9 @@ impl Running {
         self.replace("routes.json", &discovery_response(ROUTES, routes));
     }
 
-    fn write_observer(&self, module: &Path) {
-        self.replace("observer.json", &discovery_response(EXTENSION, extension(Code::File(module))));
+    fn write_observer(&self, module: &Path, generation: u64) {
+        let module = Module { code: Code::File(module), wrapping: self.setup.wrapping, generation };
+        self.replace("observer.json", &discovery_response(EXTENSION, extension(module)));
     }
 
     /// Envoy follows files that another is moved over.

@@ -10,8 +10,10 @@
 //! | observer: the module behind its match wrapper | `observer.rs` | an extension configuration (ECDS) |
 //! | hook: asks for the observer, safely | `observer.rs` | the router's `upstream_http_filters` |
 //!
-//! `static_config.rs` and `cluster.rs` make a whole Envoy of them.
+//! `static_config.rs` and `cluster.rs` make a whole Envoy of them. Where only a VirtualService may be written, `carried.rs`
+//! takes the place of the first three: Istio's own mirroring copies, and headers carry what the metadata would.
 
+pub mod carried;
 pub mod cluster;
 pub mod endpoint;
 pub mod lua;
@@ -33,8 +35,10 @@ pub const NAME: &str = "kubectl-mirror";
 /// The name of the selector's filter.
 pub const SELECT: &str = "kubectl-mirror.select";
 
-/// Request headers that mark a copied request. The selector removes them from whatever a client sends.
+/// Request headers that mark a copied request. What a client sends of them is removed, or set anew.
 pub mod mark {
+    pub use mirror_core::config::carried::HEADER as CONFIG;
+
     /// `<namespace>/<route>/<fingerprint>`: the mirror, and which version of its configuration.
     pub const MIRROR: &str = "x-mirror";
     /// `shadow` or `secondary`; absent on the primary.
@@ -95,6 +99,7 @@ pub(crate) mod fixture {
                     "accept=application/*".parse().expect("a match"),
                 ],
                 paths: vec!["/v1/*".parse().expect("a match"), "/health".parse().expect("a match")],
+                expires: Some(1_767_225_600),
                 token: "5f3a9c01".into(),
             },
             candidate_host: None,

@@ -1,8 +1,8 @@
 //! The observer: the module as an extension configuration, and the place in the router that asks for it.
 //!
 //! The module sees both streams of a pair because it stands in the router's upstream filters. A match wrapper lets only
-//! requests with the selector's mark in. It comes by extension discovery with a harmless default: a module that is
-//! missing or rejected leaves traffic as it was.
+//! marked requests in; a proxy that lacks the wrapper gets the bare module, which looks at every request. It comes by
+//! extension discovery with a harmless default: a module that is missing or rejected leaves traffic as it was.
 
 use std::path::Path;
 
@@ -23,6 +23,28 @@ pub enum Code<'a> {
     Inline(&'a str),
 }
 
+/// Whether a match wrapper keeps unmarked requests out of the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapping {
+    /// It does.
+    Matched,
+    /// There is none: for proxies that were built without it. The module ignores unmarked requests by itself, which
+    /// costs more.
+    Bare,
+}
+
+/// The module as an Envoy is to run it.
+#[derive(Clone, Copy, Debug)]
+pub struct Module<'a> {
+    /// Its bytes.
+    pub code: Code<'a>,
+    /// What stands around it.
+    pub wrapping: Wrapping,
+    /// Any number. The module does not read it, but Envoy starts a module whose configuration changes, also one that
+    /// has trapped: another number brings it back.
+    pub generation: u64,
+}
+
 /// Where Envoy gets the extension configuration.
 #[derive(Clone, Copy, Debug)]
 pub enum Discovery<'a> {
@@ -32,37 +54,43 @@ pub enum Discovery<'a> {
     Ads,
 }
 
-/// The extension configuration (a `TypedExtensionConfig`): the module behind its match wrapper.
-pub fn extension(code: Code<'_>) -> Value {
+/// The extension configuration (a `TypedExtensionConfig`): the module, behind its match wrapper where it has one.
+pub fn extension(module: Module<'_>) -> Value {
+    let config = match module.wrapping {
+        Wrapping::Matched => matched(filter(module)),
+        Wrapping::Bare => filter(module),
+    };
+    json!({ "name": NAME, "typed_config": config })
+}
+
+/// A filter that only marked requests enter.
+fn matched(filter: Value) -> Value {
     json!({
-        "name": NAME,
-        "typed_config": {
-            "@type": type_url(MATCHER),
-            "xds_matcher": { "matcher_list": { "matchers": [{
-                "predicate": { "not_matcher": { "single_predicate": {
-                    "input": {
-                        "name": "request-headers",
-                        "typed_config": {
-                            "@type": type_url("envoy.type.matcher.v3.HttpRequestHeaderMatchInput"),
-                            "header_name": mark::MIRROR,
-                        },
-                    },
-                    "value_match": { "contains": "/" },
-                } } },
-                "on_match": { "action": {
-                    "name": "skip",
+        "@type": type_url(MATCHER),
+        "xds_matcher": { "matcher_list": { "matchers": [{
+            "predicate": { "not_matcher": { "single_predicate": {
+                "input": {
+                    "name": "request-headers",
                     "typed_config": {
-                        "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter"),
+                        "@type": type_url("envoy.type.matcher.v3.HttpRequestHeaderMatchInput"),
+                        "header_name": mark::MIRROR,
                     },
-                } },
-            }] } },
-            "extension_config": { "name": NAME, "typed_config": module(code) },
-        },
+                },
+                "value_match": { "contains": "/" },
+            } } },
+            "on_match": { "action": {
+                "name": "skip",
+                "typed_config": {
+                    "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter"),
+                },
+            } },
+        }] } },
+        "extension_config": { "name": NAME, "typed_config": filter },
     })
 }
 
-fn module(code: Code<'_>) -> Value {
-    let code = match code {
+fn filter(module: Module<'_>) -> Value {
+    let code = match module.code {
         Code::File(path) => json!({ "filename": path }),
         Code::Inline(base64) => json!({ "inline_bytes": base64 }),
     };
@@ -73,7 +101,10 @@ fn module(code: Code<'_>) -> Value {
             "root_id": NAME,
             // After a trap, all later requests pass. FAIL_RELOAD would answer 503 to most of them.
             "failure_policy": "FAIL_OPEN",
-            "configuration": { "@type": type_url("google.protobuf.StringValue"), "value": "{}" },
+            "configuration": {
+                "@type": type_url("google.protobuf.StringValue"),
+                "value": json!({ "generation": module.generation }).to_string(),
+            },
             "vm_config": {
                 "vm_id": NAME,
                 "runtime": "envoy.wasm.runtime.v8",
@@ -113,15 +144,22 @@ mod tests {
 
     #[test]
     fn for_one_machine() {
-        let file = Path::new("/run/module.wasm");
+        let code = Code::File(Path::new("/run/module.wasm"));
         insta::assert_json_snapshot!([
-            extension(Code::File(file)),
+            extension(Module { code, wrapping: Wrapping::Matched, generation: 0 }),
             upstream_filters(Discovery::File(Path::new("/run/observer.json"))),
         ]);
     }
 
     #[test]
     fn for_a_mesh() {
-        insta::assert_json_snapshot!([extension(Code::Inline("AGFzbQ==")), upstream_filters(Discovery::Ads)]);
+        let module = Module { code: Code::Inline("AGFzbQ=="), wrapping: Wrapping::Matched, generation: 0 };
+        insta::assert_json_snapshot!([extension(module), upstream_filters(Discovery::Ads)]);
+    }
+
+    #[test]
+    fn without_the_wrapper() {
+        let module = Module { code: Code::Inline("AGFzbQ=="), wrapping: Wrapping::Bare, generation: 7 };
+        insta::assert_json_snapshot!(extension(module));
     }
 }

@@ -18,12 +18,17 @@ pub struct Selection {
     pub headers: Vec<HeaderMatch>,
     /// Paths, one of which the request's path (without query) must be; any where empty.
     pub paths: Vec<PathMatch>,
+    /// When the mirror ends, in seconds since the Unix epoch: from then on nothing is copied. Never where `None`.
+    pub expires: Option<u64>,
     /// Hex digits in the names of the headers that name clusters, so that clients cannot know them.
     pub token: String,
 }
 
 /// The whole, for [`Selection::millionths`].
 pub const WHOLE: u32 = 1_000_000;
+
+/// The last second of the year 9999: a later [`Selection::expires`] is not in seconds.
+const LATEST: u64 = 253_402_300_799;
 
 /// A header that a request must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +62,14 @@ pub enum PathMatch {
 impl Selection {
     /// Every request, with a new token.
     pub fn everything() -> Self {
-        Self { millionths: WHOLE, sticky: None, headers: Vec::new(), paths: Vec::new(), token: new_token() }
+        Self {
+            millionths: WHOLE,
+            sticky: None,
+            headers: Vec::new(),
+            paths: Vec::new(),
+            expires: None,
+            token: new_token(),
+        }
     }
 
     /// The header that names the candidate's cluster.
@@ -82,6 +94,11 @@ impl Selection {
         }
         if self.token.len() < 8 || !self.token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
             return error("token".into(), "must be at least 8 lower-case hex digits".into());
+        }
+        if let Some(expires) = self.expires.filter(|expires| !(1..=LATEST).contains(expires)) {
+            let reason =
+                format!("{expires} is out of range: seconds since the Unix epoch, at least 1, at most {LATEST}");
+            return error("expires".into(), reason);
         }
         let sticky = self.sticky.iter().map(|name| ("sticky".to_owned(), name));
         let headers = self.headers.iter().enumerate().map(|(i, header)| (format!("headers[{i}]"), &header.name));
@@ -162,6 +179,8 @@ mod tests {
         for (bad, path) in [
             (Selection { millionths: 0, ..good.clone() }, "millionths"),
             (Selection { millionths: WHOLE + 1, ..good.clone() }, "millionths"),
+            (Selection { expires: Some(0), ..good.clone() }, "expires"),
+            (Selection { expires: Some(LATEST + 1), ..good.clone() }, "expires"),
             (Selection { token: "short".into(), ..good.clone() }, "token"),
             (Selection { token: "5f3a9c0\"".into(), ..good.clone() }, "token"),
             (Selection { sticky: Some(":path".into()), ..good.clone() }, "sticky"),

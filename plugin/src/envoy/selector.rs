@@ -46,7 +46,7 @@ pub fn script(spec: &MirrorSpec) -> String {
     lines.push(HASH.to_owned());
     lines.push("function envoy_on_request(handle)".to_owned());
     lines.push("  local headers = handle:headers()".to_owned());
-    for header in [mark::MIRROR, mark::ROLE, mark::PAIR, &to, &also] {
+    for header in [mark::MIRROR, mark::ROLE, mark::PAIR, mark::CONFIG, &to, &also] {
         lines.push(format!("  headers:remove({})", quoted(header)));
     }
     lines.extend(conditions(spec));
@@ -89,7 +89,8 @@ fn hosts(spec: &MirrorSpec) -> Option<Vec<String>> {
 /// Lines that end the script where a request is not to be copied.
 fn conditions(spec: &MirrorSpec) -> Vec<String> {
     let unless = |condition: &str| format!("  if {condition} then return end");
-    let mut lines = vec![unless(r#"not methods[headers:get(":method")]"#)];
+    let mut lines: Vec<_> = spec.selection.expires.iter().map(|end| unless(&format!("os.time() >= {end}"))).collect();
+    lines.push(unless(r#"not methods[headers:get(":method")]"#));
     if hosts(spec).is_some() {
         lines.push(r#"  local host = string.gsub(headers:get(":authority") or "", ":%d+$", "")"#.to_owned());
         lines.push(unless("not hosts[string.lower(host)]"));

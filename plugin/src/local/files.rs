@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Plan;
-use crate::envoy::observer::{Code, extension};
+use crate::envoy::observer::{Code, Module, Wrapping, extension};
 use crate::envoy::static_config::{EXTENSION, StaticEnvoy, discovery_response};
 
 /// Only for this user: the log holds examples of answers.
@@ -74,7 +74,8 @@ impl Files {
             routes: None,
             trust: plan.trust.as_deref(),
         };
-        write_json(&observer, &discovery_response(EXTENSION, extension(Code::File(&module_file))))?;
+        let module = Module { code: Code::File(&module_file), wrapping: Wrapping::Matched, generation: 0 };
+        write_json(&observer, &discovery_response(EXTENSION, extension(module)))?;
         write_json(&self.bootstrap(), &envoy.bootstrap())
     }
 

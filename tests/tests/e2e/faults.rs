@@ -106,5 +106,31 @@ fn after_a_trap_all_goes_on_but_the_comparison() {
         wait_for(&mirror, Module::Stopped).await;
         assert!(mirror.counts().await.pairs() <= compared + u64::try_from(CONNECTIONS).expect("few"));
         assert!(mirror.envoy().is_running());
+
+        // Another generation of its configuration brings it back, on all workers.
+        mirror.restart_module(1);
+        wait_for(&mirror, Module::Running).await;
+        let compared = mirror.counts().await.pairs();
+        all_right(&mirror, "/again").await;
+        only_selected(&candidate, "/again").await;
+        mirror.settled(compared + 300).await;
+    });
+}
+
+#[test]
+fn a_module_without_its_wrapper_counts_what_is_selected_and_nothing_else() {
+    on_each_envoy(async |binary| {
+        let (primary, candidate) = (echo().await, echo().await);
+        let mirror = Setup::new(primary.address(), candidate.address()).bare().start(binary).await;
+        let posts = (0..100).map(|i| Request::new(Method::POST, format!("/post/{i}"))).collect();
+        let right = |request: &Request| Answer::of(&Reply::ok(request.path.clone()));
+        crowd(mirror.address, Protocol::Http1, 8, posts, right).await.assert_all_right();
+        all_right(&mirror, "/mixed").await;
+        only_selected(&candidate, "/mixed").await;
+        let counts = mirror.settled(300).await;
+        counts.assert_outcomes(&[("match", 300)]);
+        assert_eq!(candidate.seen().len(), 300);
+        // Requests that no one marked are no strays either.
+        assert!(counts.diagnostics.is_empty(), "{counts:?}");
     });
 }

@@ -21,6 +21,7 @@ fn forged(mirror: &Running, mut request: Request) -> Request {
         ("x-mirror", name.as_str()),
         ("x-mirror-role", "shadow"),
         ("x-mirror-pair", "1"),
+        ("x-mirror-config", spec.mirror.to_json().as_str()),
         (to.as_str(), "candidate"),
         (also.as_str(), "candidate"),
         ("x-request-id", "00000000-0000-4000-9000-000000000000"),
@@ -50,6 +51,7 @@ fn on_the_mirrored_route_they_are_taken_away() {
             assert!(marks.is_empty(), "{marks:?}");
         }
         assert!(primary.seen().iter().all(|seen| seen.header("x-mirror-role").is_empty()));
+        assert!(primary.seen().iter().chain(&candidate.seen()).all(|seen| seen.header("x-mirror-config").is_empty()));
     });
 }
 

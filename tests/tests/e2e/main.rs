@@ -1,5 +1,6 @@
 //! End-to-end tests, one theme a file, each run with every Envoy under test.
 
+mod carried;
 mod data;
 mod demo;
 mod faults;

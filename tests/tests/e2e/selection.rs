@@ -60,6 +60,32 @@ fn only_what_was_asked_for_is_copied() {
 }
 
 #[test]
+fn a_mirror_that_has_expired_copies_nothing() {
+    on_each_envoy(async |binary| {
+        let (primary, candidate) = (echo().await, echo().await);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
+        let setup = Setup::new(primary.address(), candidate.address());
+        let mut mirror = setup.selection(|selection| selection.expires = Some(now + 100_000)).start(binary).await;
+        assert_eq!(mirror.get("/before").await.text(), "/before");
+        mirror.settled(1).await.assert_outcomes(&[("match", 1)]);
+
+        mirror.change(|spec| spec.selection.expires = Some(now)).await;
+        let to = mirror.spec().selection.candidate_header();
+        let forged = Request::get("/after").header("x-mirror", "test/hello").header("x-mirror-config", "{}");
+        let forged = forged.header("x-mirror-role", "shadow").header("x-mirror-pair", "1").header(&to, "candidate");
+        assert_eq!(mirror.send(&forged).await.text(), "/after");
+        let seen = primary.seen();
+        let marks = seen[1].headers.keys().filter(|name| name.as_str().starts_with("x-mirror"));
+        assert_eq!(marks.count(), 0, "a client's marks are removed all the same: {:?}", seen[1]);
+
+        mirror.change(|spec| spec.selection.expires = None).await;
+        assert_eq!(mirror.get("/for-ever").await.text(), "/for-ever");
+        mirror.settled(2).await.assert_outcomes(&[("match", 2)]);
+        assert_eq!(candidate.seen_lines(), ["GET /before", "GET /for-ever"]);
+    });
+}
+
+#[test]
 fn shadows_are_tagged_and_nothing_else_is() {
     on_each_envoy(async |binary| {
         let (primary, candidate) = (echo().await, echo().await);
