@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Facts;
 use super::mark::Marks;
-use crate::config::{self, Mirror, Sampling, carried};
+use crate::config::{self, ConfigError, Mirror, Sampling, carried};
 use crate::example::Writer;
 use crate::noise::Tracker;
 use crate::outcome::Outcome;
@@ -190,73 +190,57 @@ impl Mirrors {
         table: &Table,
         log: &mut dyn FnMut(String),
     ) -> Option<usize> {
-        let name = marks.name;
         let fingerprint = config::fingerprint(&source.json);
-        let carried = source.origin.is_some();
-        let mut refused = Refused { fingerprint, mirror: carried.then(|| name.to_owned()), unreadable: false };
-        if carried && marks.fingerprint != Some(refused.fingerprint.as_str()) {
-            let reason = format!(
-                "mirror {name}: configuration refused: its fingerprint is {}, the mark's is not",
-                refused.fingerprint
-            );
-            self.refuse(refused, &reason, log);
-            return None;
-        }
+        let is_marked = marks.fingerprint == Some(fingerprint.as_str());
         if let Some(at) = known
             && let Some(state) = self.states.get_mut(at)
             && state.source.json == source.json
+            && (is_marked || source.origin.is_none())
         {
             state.source = source;
             return Some(at);
         }
-        if self.is_unreadable(name, &refused.fingerprint) {
+        if self.is_unreadable(marks.name, &fingerprint) {
             return None;
         }
-        let mirror = match Mirror::from_json(&source.json) {
+        let concerns = source.origin.as_ref().map(|_| marks.name.to_owned());
+        let refused = |unreadable| Refused { fingerprint: fingerprint.clone(), mirror: concerns, unreadable };
+        let mirror = match read(marks.name, is_marked, &source) {
             Ok(mirror) => mirror,
-            Err(error) => {
-                refused.unreadable = true;
-                self.refuse(refused, &format!("mirror {name}: configuration refused: {error}"), log);
+            Err((unreadable, error)) => {
+                let reason = format!("mirror {}: configuration refused: {error}", marks.name);
+                self.refuse(refused(unreadable), &reason, log);
                 return None;
             }
         };
-        if mirror.name != name {
-            let reason = format!("mirror {name}: configuration refused: name: the route carries `{}`", mirror.name);
-            self.refuse(refused, &reason, log);
-            return None;
-        }
-        if carried && mirror.sampling != Sampling::Envoy {
-            let reason =
-                format!("mirror {name}: configuration refused: sampling: must be `envoy` where a header carries it");
-            self.refuse(refused, &reason, log);
-            return None;
-        }
-        let fingerprint = refused.fingerprint.clone();
         if let Some(at) = known {
             self.states.get_mut(at)?.reconfigure(source, fingerprint, mirror);
             return Some(at);
         }
-        let mut state = State::new(source, fingerprint, mirror);
-        state.used = self.clock;
-        if self.states.len() < MOST_MIRRORS {
-            self.by_name.insert(name.to_owned(), self.states.len());
-            self.states.push(state);
-            return self.by_name(name);
-        }
-        let Some(at) = self.idle(table) else {
-            let reason = format!("mirror {name}: not observed: {MOST_MIRRORS} mirrors are in use already");
-            self.refuse(refused, &reason, log);
+        let Some(at) = self.place(table) else {
+            let reason = format!("mirror {}: not observed: {MOST_MIRRORS} mirrors are in use already", marks.name);
+            self.refuse(refused(false), &reason, log);
             return None;
         };
-        let place = self.states.get_mut(at)?;
-        self.by_name.remove(&place.setting.mirror.name);
-        *place = state;
-        self.by_name.insert(name.to_owned(), at);
+        let mut state = State::new(source, fingerprint, mirror);
+        state.used = self.clock;
+        match self.states.get_mut(at) {
+            Some(place) => {
+                self.by_name.remove(&place.setting.mirror.name);
+                *place = state;
+            }
+            None => self.states.push(state),
+        }
+        self.by_name.insert(marks.name.to_owned(), at);
         Some(at)
     }
 
-    /// The mirror that was not asked for longest, among those with no open pair and no counts left to hand over.
-    fn idle(&self, table: &Table) -> Option<usize> {
+    /// Where a new mirror finds room: behind the others, or else in the place of the one that was not asked for longest
+    /// among those with no open pair and no counts left to hand over.
+    fn place(&self, table: &Table) -> Option<usize> {
+        if self.states.len() < MOST_MIRRORS {
+            return Some(self.states.len());
+        }
         let states = self.states.iter().enumerate();
         let idle = states.filter(|(at, state)| !state.dirty && table.usage(*at).pairs == 0);
         idle.min_by_key(|(_, state)| state.used).map(|(at, _)| at)
@@ -294,6 +278,24 @@ impl Mirrors {
     pub(super) fn examples_dropped(&mut self) -> u64 {
         self.states.iter_mut().map(|state| state.writer.dropped()).fold(0, u64::saturating_add)
     }
+}
+
+/// Reads the configuration of the mirror `name`; `is_marked` tells that the mark has its fingerprint. Where it is refused,
+/// tells also whether it can be used under no name.
+fn read(name: &str, is_marked: bool, source: &Source) -> Result<Mirror, (bool, ConfigError)> {
+    let carried = source.origin.is_some();
+    let wrong = |path, reason: String| Err((false, ConfigError::new(path, reason)));
+    if carried && !is_marked {
+        return wrong(".", "its fingerprint is not the mark's".to_owned());
+    }
+    let mirror = Mirror::from_json(&source.json).map_err(|error| (true, error))?;
+    if mirror.name != name {
+        return wrong("name", format!("the route carries `{}`", mirror.name));
+    }
+    if carried && mirror.sampling != Sampling::Envoy {
+        return wrong("sampling", "must be `envoy` where a header carries it".to_owned());
+    }
+    Ok(mirror)
 }
 
 /// The configuration in the request's header, where the stream's route vouches for it.
