@@ -5,6 +5,8 @@
 mod each;
 mod error;
 mod place;
+#[cfg(test)]
+pub mod testing;
 
 use std::fmt;
 use std::sync::Arc;
