@@ -240,11 +240,15 @@ impl Error {
         match status.code {
             401 => Self::Unauthorized { server },
             403 => Self::Forbidden(Box::new(Forbidden::new(status.message, asked))),
-            404 if names_an_object => Self::NotFound {
-                resource: asked.resource(),
-                name: details.map(|details| details.name.clone()).unwrap_or_default(),
-                namespace: asked.namespace.map(str::to_owned),
-            },
+            404 if names_an_object => {
+                // What is missing may be another thing than was asked for: the namespace.
+                let is_namespace = details.is_some_and(|details| details.kind == "namespaces");
+                Self::NotFound {
+                    resource: if is_namespace { "namespaces".to_owned() } else { asked.resource() },
+                    name: details.map(|details| details.name.clone()).unwrap_or_default(),
+                    namespace: asked.namespace.filter(|_| !is_namespace).map(str::to_owned),
+                }
+            }
             404 => Self::NoKind { kind: asked.kind.clone(), group_version: asked.group_version() },
             409 => {
                 let causes = details.map(|details| details.causes.as_slice()).unwrap_or_default();
@@ -350,6 +354,10 @@ mod tests {
             (
                 json!({ "code": 404, "reason": "NotFound", "details": { "name": "kubectl-mirror" } }),
                 "envoyfilters.networking.istio.io \"kubectl-mirror\" not found in namespace istio-system".to_owned(),
+            ),
+            (
+                json!({ "code": 404, "reason": "NotFound", "details": { "name": "nowhere", "kind": "namespaces" } }),
+                "namespaces \"nowhere\" not found".to_owned(),
             ),
             (
                 json!({ "code": 404, "message": "404 page not found" }),
