@@ -23,8 +23,8 @@ impl Cluster {
     /// Connects to a port of a pod. That nobody listens there shows only when something is read.
     ///
     /// # Errors
-    /// See [`Error`]; needs the right to `get pods/portforward` (a WebSocket begins as a GET), from Kubernetes 1.35 on to
-    /// `create` it as well.
+    /// See [`Error`]; needs the right to `get pods/portforward` (a WebSocket begins as a GET); newer servers ask
+    /// for `create` as well.
     pub async fn forward(&self, namespace: &str, pod: &str, port: u16) -> Result<PodStream, Error> {
         let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), namespace);
         let asked =
