@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
-//! inside; `local` runs it on one machine.
+//! inside; `local` runs it on one machine. `cluster` reaches a Kubernetes API server, `admin` an Envoy's admin page (also in a
+//! pod), and `gateway` tells by that page what runs in each gateway pod.
 
 pub mod admin;
 pub mod cli;

@@ -36,7 +36,8 @@ pub enum End {
 impl Gateways {
     /// Looks at every pod until `is_good` holds in all of them, at the latest until `timeout` is over or the user presses
     /// Ctrl-C (then there are no states where not even the first look was done). At least one look is taken; where there are
-    /// no pods, all is well at once. On a terminal, stderr shows `what` is waited for and how far it is.
+    /// no pods, all is well at once. A state that no wait can mend, as a rejected module, `is_good` may let pass, to be looked
+    /// at afterwards. On a terminal, stderr shows `what` is waited for and how far it is.
     pub async fn wait_until(
         &self,
         wanted: &Wanted,
