@@ -88,6 +88,14 @@ test-all-envoys: setup $(foreach v,$(ENVOYS_ALL),$(call envoy,$(v))) ## End to e
 	@MIRROR_TEST_ENVOYS=$(call colon_list,$(foreach v,$(ENVOYS_ALL),$(call envoy,$(v)))) \
 	    $(CARGO) test --locked -p mirror-tests
 
+# The HTML report in a real browser: Chromium from an npm package, or whatever BROWSER says. PICTURES=FOLDER keeps pictures.
+BROWSER := $(TOOLS)/chromium/chromium
+.PHONY: test-browser
+test-browser: build node ## The HTML report in a headless Chromium (not part of `make test`)
+	@export PATH="$(NODE_PATH_PREFIX)$$PATH"; \
+	test -x $(BROWSER) || tests/browser/get.sh $(dir $(BROWSER)); \
+	node tests/browser/run.mjs target/release/kubectl-mirror $(BROWSER) $(PICTURES)
+
 .PHONY: bench
 bench: setup ## The costs inside Envoy and the engine's speed, measured side by side
 	@$(CARGO) bench --locked -p mirror-core --bench engine

@@ -1,11 +1,11 @@
 //! The endpoints, each with a bar of what became of its pairs.
 
 use maud::{Markup, html};
+use mirror_core::stats::names::Word;
 
 use super::{bar, code, interval, outcomes, rate};
 use crate::report::model::{CLASSES, Endpoint, Mirror};
 use crate::report::text::thousands;
-use mirror_core::stats::names::Word;
 
 /// All endpoints, those that differ most often first.
 pub fn section(mirror: &Mirror) -> Markup {
@@ -25,7 +25,6 @@ pub fn section(mirror: &Mirror) -> Markup {
                         tr {
                             th scope="col" { "Endpoint" }
                             th.number scope="col" { "Pairs" }
-                            th.number scope="col" { "Compared" }
                             th.number scope="col" { "Diverged" }
                         }
                     }
@@ -42,8 +41,10 @@ fn row(endpoint: &Endpoint) -> Markup {
     html! {
         tr {
             th scope="row" { (code(&endpoint.name)) (bar::stacked(&parts)) }
-            td.number { (thousands(endpoint.total())) }
-            td.number { (thousands(endpoint.compared())) }
+            td.number {
+                (thousands(endpoint.total()))
+                @if endpoint.compared() < endpoint.total() { br; small { (thousands(endpoint.compared())) " compared" } }
+            }
             td.number {
                 (rate(diverged))
                 @if diverged.count > 0 { br; small { (interval(diverged)) } }

@@ -20,9 +20,8 @@ pub fn section(gateways: &[Gateway]) -> Markup {
                     thead {
                         tr {
                             th scope="col" { "Gateway" }
-                            th scope="col" { "Workers that compare" }
-                            th scope="col" { "Envoy" }
-                            th scope="col" { "Module" }
+                            th scope="col" { "Workers comparing" }
+                            th scope="col" { "Versions" }
                             th scope="col" { "Up" }
                         }
                     }
@@ -34,7 +33,9 @@ pub fn section(gateways: &[Gateway]) -> Markup {
 }
 
 fn row(gateway: &Gateway) -> Markup {
-    let known = |text: &str| if text.is_empty() { "–".to_owned() } else { printable(text) };
+    let envoy = Some(&gateway.envoy).filter(|version| !version.is_empty()).map(|version| format!("Envoy {version}"));
+    let modules = gateway.builds.iter().map(|version| format!("module {version}"));
+    let versions: Vec<String> = envoy.into_iter().chain(modules).collect();
     html! {
         tr {
             th scope="row" { (printable(&gateway.name)) }
@@ -42,8 +43,7 @@ fn row(gateway: &Gateway) -> Markup {
                 @if gateway.alive < gateway.workers { strong.differs { (gateway.alive) " of " (gateway.workers) } }
                 @else { (gateway.alive) " of " (gateway.workers) }
             }
-            td { (known(&gateway.envoy)) }
-            td { (known(&gateway.builds.join(", "))) }
+            td { (printable(&versions.join(", "))) }
             td { (humantime::format_duration(Duration::from_secs(gateway.uptime))) }
         }
     }

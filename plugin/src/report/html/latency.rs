@@ -73,7 +73,7 @@ fn chart(latency: &Latency, axis: Axis, anchor: &str) -> Markup {
                 @for share in [0.0, 0.5, 0.9, 1.0] {
                     @let y = percent(height(share));
                     line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
-                    @if share > 0.0 { text x="0" y=(y) dy="-0.3em" { (share * 100.0) " %" } }
+                    @if share > 0.0 { text x="0" y=(y) dx="-0.6em" dy="0.35em" text-anchor="end" { (share * 100.0) " %" } }
                 }
                 @for tick in axis.ticks() {
                     @let x = percent(axis.part(tick));

@@ -65,18 +65,19 @@ fn explained(kind: Kind) -> &'static str {
 /// One pair's values side by side.
 fn sides(example: &Example) -> Markup {
     let values = [&example.primary, &example.candidate].map(|value| value.as_deref().map(printable));
-    let alike = match &values {
-        [Some(primary), Some(candidate)] => alike(primary, candidate),
-        _ => (0, 0),
+    let common = match &values {
+        [Some(primary), Some(candidate)] => Some(alike(primary, candidate)),
+        _ => None,
     };
     html! {
         div.sides {
             @for (side, value) in ["Primary", "Candidate"].into_iter().zip(&values) {
                 figure {
                     figcaption { (side) }
-                    @match value {
-                        Some(value) => pre { (marked(value, alike)) },
-                        None => p.absent { "(absent)" },
+                    @match (value, common) {
+                        (Some(value), Some(common)) => pre { (marked(value, common)) },
+                        (Some(value), None) => pre { (value) },
+                        (None, _) => p.absent { "(absent)" },
                     }
                 }
             }
@@ -140,7 +141,6 @@ pub fn noisy(mirror: &Mirror) -> Markup {
                             thead {
                                 tr {
                                     th scope="col" { "Place" }
-                                    th scope="col" { "How" }
                                     th.number scope="col" { "Candidate" }
                                     th.number scope="col" { "Itself" }
                                 }
@@ -148,8 +148,7 @@ pub fn noisy(mirror: &Mirror) -> Markup {
                             tbody {
                                 @for place in places {
                                     tr {
-                                        th scope="row" { (code(&place.place)) }
-                                        td { (place.kind) }
+                                        th scope="row" { (code(&place.place)) " " small { (place.kind) } }
                                         td.number { (rate(place.share())) }
                                         td.number { (rate(Share::new(place.secondary, mirror.triples))) }
                                     }

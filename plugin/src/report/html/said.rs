@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{interval, rate};
 use crate::report::math::Share;
 use crate::report::model::Mirror;
-use crate::report::text::{printable, thousands};
+use crate::report::text::{plural, printable, thousands};
 use crate::report::verdict::{Answer, Warning, verdict};
 
 /// An answer as a sign and a word.
@@ -52,7 +52,7 @@ pub fn tiles(mirror: &Mirror) -> Markup {
     let range = interval(diverged);
     html! {
         dl.tiles {
-            (tile("Pairs", &thousands(mirror.pairs()), "answers to one request, side by side"))
+            (tile("Pairs", &thousands(mirror.pairs()), "requests that were copied"))
             (tile("Compared", &thousands(mirror.compared()), &format!("{} of all pairs", rate(of_all(mirror.compared())))))
             (tile("Diverged", &rate(diverged), &diverged_of(diverged, &range)))
             (tile("Not compared", &thousands(mirror.not_compared()), &format!("{} of all pairs", rate(of_all(mirror.not_compared())))))
@@ -64,7 +64,7 @@ fn diverged_of(diverged: Share, range: &str) -> String {
     if diverged.of == 0 {
         return "no pair was compared".to_owned();
     }
-    format!("{} pairs; the true rate: {range}", thousands(diverged.count))
+    format!("{} ({range})", plural(diverged.count, "pair"))
 }
 
 fn tile(name: &str, value: &str, beside: &str) -> Markup {
