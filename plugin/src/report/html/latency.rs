@@ -56,6 +56,9 @@ const NAME_RIGHT_AT: f64 = 0.15;
 /// The part of the width that a name needs on a phone.
 const NAME_ROOM: f64 = 0.26;
 
+/// The part of the width that the text of a tick needs on a phone.
+const TICK_ROOM: f64 = 0.17;
+
 /// How far down a share of the answers is, as a part of the height.
 fn height(share: f64) -> f64 {
     PLOT.1 - share * (PLOT.1 - PLOT.0)
@@ -78,7 +81,7 @@ fn chart(latency: &Latency, axis: Axis, anchor: &str) -> Markup {
                 @for tick in axis.ticks() {
                     @let x = percent(axis.part(tick));
                     line.grid x1=(x) x2=(x) y1=(percent(PLOT.0)) y2=(percent(PLOT.1)) {}
-                    text x=(x) y="97%" text-anchor=(tick_anchor(axis.part(tick))) { (tick_text(tick)) }
+                    text x=(x) y="97%" text-anchor="middle" { (tick_text(tick)) }
                 }
                 svg x="0" y=(percent(PLOT.0)) width="100%" height=(percent(PLOT.1 - PLOT.0)) viewBox="0 0 1000 1000"
                     preserveAspectRatio="none" {
@@ -165,16 +168,15 @@ impl Axis {
 
     /// Round times along the axis, so many that their texts find room on a phone.
     fn ticks(self) -> Vec<u64> {
-        const MOST: usize = 6;
-        let decades = || (3..13).map(|exponent| 10_u64.pow(exponent));
-        let is_within = |ns: &u64| (self.low..=self.high).contains(&logarithm(*ns));
-        let fine: Vec<u64> = decades().flat_map(|decade| [decade, decade * 2, decade * 5]).filter(is_within).collect();
-        if fine.len() <= MOST {
-            return fine;
-        }
-        let coarse: Vec<u64> = decades().filter(is_within).collect();
-        let step = coarse.len().div_ceil(MOST).max(1);
-        coarse.into_iter().step_by(step).collect()
+        let ticks = |steps: &[u64], decades: usize| -> Vec<u64> {
+            let decades = (3..13).step_by(decades).map(|exponent| 10_u64.pow(exponent));
+            let all = decades.flat_map(|decade| steps.iter().map(move |step| decade * step));
+            all.filter(|ns| (self.low..=self.high).contains(&logarithm(*ns))).collect()
+        };
+        let has_room =
+            |ticks: &Vec<u64>| ticks.windows(2).all(|two| self.part(two[1]) - self.part(two[0]) >= TICK_ROOM);
+        let sets: [(&[u64], usize); 5] = [(&[1, 2, 5], 1), (&[1, 3], 1), (&[1], 1), (&[1], 2), (&[1], 3)];
+        sets.into_iter().map(|(steps, decades)| ticks(steps, decades)).find(has_room).unwrap_or_default()
     }
 }
 
@@ -212,15 +214,6 @@ fn curve(counts: &BTreeMap<u16, u64>, axis: Axis) -> String {
     }
     path.push_str(" 1000,0");
     path
-}
-
-/// Texts at the ends of the axis stay inside the drawing.
-fn tick_anchor(part: f64) -> &'static str {
-    match part {
-        part if part < 0.07 => "start",
-        part if part > 0.93 => "end",
-        _ => "middle",
-    }
 }
 
 /// A round time without decimals.
