@@ -96,6 +96,13 @@ test-browser: build node ## The HTML report in a headless Chromium (not part of 
 	test -x $(BROWSER) || tests/browser/get.sh $(dir $(BROWSER)); \
 	node tests/browser/run.mjs target/release/kubectl-mirror $(BROWSER) $(PICTURES)
 
+# The examples of monitoring in the real programs. Prometheus comes from Debian's package, CRDs from a Go module.
+.PHONY: test-monitoring
+test-monitoring: setup build ## The monitoring examples in a real Prometheus (not part of `make test`)
+	@tests/monitoring/get.sh $(TOOLS)/monitoring
+	@ENVOY_BIN=$(call envoy,$(ENVOY_NEWEST)) $(TOOLS)/monitoring/python/bin/python tests/monitoring/run.py \
+	    target/release/kubectl-mirror $(TOOLS)/monitoring
+
 .PHONY: bench
 bench: setup ## The costs inside Envoy and the engine's speed, measured side by side
 	@$(CARGO) bench --locked -p mirror-core --bench engine
