@@ -2,12 +2,11 @@
 """Loads examples/monitoring into the real programs: the manifests against the Prometheus Operator's schemas, the rules into
 promtool, the relabelling and all queries of the dashboard into a Prometheus that scrapes what real Envoys counted.
 
-    run.py PLUGIN TOOLS      TOOLS is the folder that get.sh filled
+    monitoring.py PLUGIN TOOLS      TOOLS is the folder that get-monitoring.sh filled
 """
 
 import http.server
 import json
-import os
 import re
 import shutil
 import socket
@@ -16,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -24,11 +24,10 @@ import jsonschema
 import yaml
 
 import names
+from shops import DEMO, ROOT, shops
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 MONITORING = ROOT / "examples" / "monitoring"
-DEMO = ROOT / "examples" / "demo"
 WITHIN_S = 40
 # More slashes than the relabelling decodes.
 TOO_MANY = 30
@@ -108,22 +107,12 @@ def buckets_are_right(spec):
 def capture(plugin, work, secondary):
     """Two pages of a real Envoy, with more counted on the second one."""
     versions = {"primary": 1, "candidate": 2, **({"secondary": 1} if secondary else {})}
-    shops, addresses = [], []
-    output = work / f"page-{len(versions)}"
-    try:
-        for side, version in versions.items():
-            command = [sys.executable, DEMO / "shop.py", "--version", str(version), "--port", "0"]
-            shop = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            shops.append(shop)
-            addresses += [f"--{side}", f"http://127.0.0.1:{shop.stdout.readline().strip()}"]
-        folder = work / f"envoy-{len(versions)}"
-        command = [plugin, "local", "--name", "demo/shop", *addresses, "--log-dir", folder, "-o", "name", "--"]
+    folder, output = work / f"envoy-{len(versions)}", work / f"page-{len(versions)}"
+    with shops(versions) as urls:
+        sides = [word for side, url in urls.items() for word in (f"--{side}", url)]
+        command = [plugin, "local", "--name", "demo/shop", *sides, "--log-dir", folder, "-o", "name", "--"]
         command += [sys.executable, HERE / "capture.py", DEMO / "traffic.py", folder, output]
         subprocess.run(command, check=True, timeout=180, stdout=subprocess.DEVNULL)
-    finally:
-        for shop in shops:
-            shop.kill()
-            shop.wait()
     return [Path(f"{output}-{number}.txt").read_text() for number in (1, 2)]
 
 

@@ -2,7 +2,7 @@
 # Gets what the monitoring tests run, into FOLDER: Prometheus with promtool out of Debian's package, the Prometheus Operator's
 # CRDs out of its Go module, and two Python packages.
 #
-#   tests/monitoring/get.sh FOLDER
+#   tests/examples/get-monitoring.sh FOLDER
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
