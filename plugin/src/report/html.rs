@@ -47,7 +47,7 @@ pub fn render(report: &Report) -> String {
             body {
                 header {
                     h1 { "Mirror report" }
-                    p { "How a candidate’s answers differ from those of the primary, the version that users are served by." }
+                    p { "How a candidate's answers differ from those of the primary, the version that users are served by." }
                     @if report.mirrors.len() > 1 { (index(report)) }
                 }
                 main {
@@ -58,7 +58,7 @@ pub fn render(report: &Report) -> String {
                     }
                     (gateways::section(&report.gateways))
                 }
-                footer { p { "Written by kubectl mirror. Intervals are Wilson’s, of 95 % confidence." } }
+                footer { p { "Written by kubectl mirror. Intervals are Wilson's, of 95 % confidence." } }
             }
         }
     };

@@ -98,7 +98,7 @@ fn chart(latency: &Latency, axis: Axis, anchor: &str) -> Markup {
                 }
             }
             figcaption {
-                "The share of answers that took no longer than a time. Times are to scale by their ratios; the primary’s line \
+                "The share of answers that took no longer than a time. Times are to scale by their ratios; the primary's line \
                  is dashed."
             }
         }

@@ -107,7 +107,7 @@ fn tallies(mirror: &Mirror, place: &Place) -> Markup {
         dl.tallies {
             div { dt { "Counted as diverged" } dd { (plural(place.diverged, "pair")) } }
             div { dt { "Explained by noise" } dd { (plural(place.noise, "pair")) } }
-            div { dt { "Primary’s version against itself" } dd { (against_itself(mirror, place)) } }
+            div { dt { "Primary's version against itself" } dd { (against_itself(mirror, place)) } }
         }
     }
 }
@@ -133,7 +133,7 @@ pub fn noisy(mirror: &Mirror) -> Markup {
                 summary { span { (plural(places.len() as u64, "place")) ", not counted as diverged" } }
                 div.inside {
                     p {
-                        "The primary’s own version differs from itself at these about as often as the candidate does: time \
+                        "The primary's own version differs from itself at these about as often as the candidate does: time \
                          stamps, ids, an order that is left to chance."
                     }
                     div.scroll role="region" aria-label="Places that differ by themselves" tabindex="0" {
