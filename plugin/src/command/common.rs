@@ -176,7 +176,9 @@ pub fn parse_service(text: &str) -> Result<String, String> {
     let name = match text.split_once('/') {
         None => text,
         Some(("ksvc" | "service" | "services" | "kservice" | "route" | "routes" | "rt", name)) => name,
-        Some((kind, _)) => return Err(format!("`{kind}` is no kind that can be mirrored: expected a Knative Service or Route")),
+        Some((kind, _)) => {
+            return Err(format!("`{kind}` is no kind that can be mirrored: expected a Knative Service or Route"));
+        }
     };
     let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     if name.is_empty() || !name.chars().all(is_good) {

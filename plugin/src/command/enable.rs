@@ -140,7 +140,10 @@ impl Enabling<'_> {
             Err(error) => match (error.downcast_ref::<Refusal>(), &self.args.tag, &intent.to) {
                 (Some(Refusal::Unreachable { .. }), Some(tag), To::Name(revision)) => {
                     let Some(service) = survey.service.clone() else {
-                        bail!("Route {} belongs to no Knative Service; add the tag {tag} to the Route yourself", self.name);
+                        bail!(
+                            "Route {} belongs to no Knative Service; add the tag {tag} to the Route yourself",
+                            self.name
+                        );
                     };
                     tag::add(&service, tag, revision)?;
                     let revision = revision.clone();
@@ -246,15 +249,12 @@ impl Enabling<'_> {
             }
         };
         let wait = self.args.waiting.wait.then_some(self.args.waiting.timeout);
-        let how = Installation {
-            by: InstalledBy::Enable,
-            options: self.args.applying.options(),
-            wait,
-            restart: false,
-        };
+        let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
             match installing::ensure(self.cluster, gateway, how).await {
-                Ok(Some(done)) => common::said("filter", &gateway.workload.suffix(), done.change, self.args.applying.dry_run)?,
+                Ok(Some(done)) => {
+                    common::said("filter", &gateway.workload.suffix(), done.change, self.args.applying.dry_run)?
+                }
                 Ok(None) => {}
                 Err(error)
                     if plan.intent.strategy == Strategy::VirtualService
@@ -299,7 +299,10 @@ impl Enabling<'_> {
         let timeout = self.args.waiting.timeout;
         let live = mirroring::wait_until_live(self.cluster, plan, applied, &pods, timeout).await?;
         message(describe(plan));
-        message(format_args!("Live on {live} of {live} gateway pods. See what differs: kubectl mirror report {}", self.name.route));
+        message(format_args!(
+            "Live on {live} of {live} gateway pods. See what differs: kubectl mirror report {}",
+            self.name.route
+        ));
         Ok(())
     }
 }

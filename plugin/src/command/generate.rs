@@ -83,12 +83,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
 }
 
 /// The objects of a mirror, from what files hold.
-fn from_files(
-    documents: &[Value],
-    namespace: Option<&str>,
-    name: &str,
-    intent: Intent,
-) -> Result<mirroring::Objects> {
+fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: Intent) -> Result<mirroring::Objects> {
     let routes: Vec<Route> = all(documents, "Route", "serving.knative.dev")?;
     let is_meant = |route: &&Route| {
         route.metadata.name.as_deref() == Some(name)
@@ -187,8 +182,8 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for file in files {
         let text = read(file)?;
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&text)
-            .with_context(|| format!("{} is not YAML or JSON", file.display()))?;
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(&text).with_context(|| format!("{} is not YAML or JSON", file.display()))?;
         for mut document in documents {
             match document["items"].take() {
                 Value::Array(items) => all.extend(items),

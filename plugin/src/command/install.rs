@@ -108,7 +108,9 @@ async fn put(cluster: &Cluster, applying: &Applying, waiting: &Waiting, repair: 
 async fn with_pods(cluster: &Cluster) -> Result<Vec<GatewayPods>> {
     let found = gateways::all(cluster).await?;
     if found.is_empty() {
-        bail!("Knative is configured without gateways; is this a cluster with Knative on Istio? See `kubectl mirror doctor`");
+        bail!(
+            "Knative is configured without gateways; is this a cluster with Knative on Istio? See `kubectl mirror doctor`"
+        );
     }
     if let Some(empty) = found.iter().find(|gateway| gateway.pods.is_empty()) {
         bail!(
@@ -130,7 +132,9 @@ async fn check_versions(cluster: &Cluster, gateways: &[GatewayPods], look: bool)
         if look {
             for state in Gateways::of(cluster, &gateway.pods).states(&Wanted::module()).await {
                 match state.found {
-                    Ok(found) => check_istio(found.istio.as_deref().unwrap_or_default(), &format!("pod {}", state.pod))?,
+                    Ok(found) => {
+                        check_istio(found.istio.as_deref().unwrap_or_default(), &format!("pod {}", state.pod))?
+                    }
                     Err(reason) => bail!("cannot look into gateway pod {}: {reason}\nNothing was applied", state.pod),
                 }
             }

@@ -130,9 +130,10 @@ async fn show(cluster: &Cluster, which: Which<'_>, showing: &Showing, detail: De
             Format::Wide => table::render(&standings, &look, detail, true, matches!(which, Which::All)),
             Format::Json => json::render(&standings, &look)?,
             Format::Yaml => json::render_yaml(&standings, &look)?,
-            Format::Name => {
-                standings.iter().map(|standing| format!("mirror.kubectl-mirror/{}\n", standing.found.name.route)).collect()
-            }
+            Format::Name => standings
+                .iter()
+                .map(|standing| format!("mirror.kubectl-mirror/{}\n", standing.found.name.route))
+                .collect(),
         };
         if text != shown {
             if !shown.is_empty() && std::io::stdout().is_terminal() {

@@ -80,7 +80,8 @@ async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<(
         Strategy::VirtualService => {
             let namespaces = survey.gateway_namespaces(plan.intent.through);
             let fresh = virtual_service(&plan, &namespaces)?;
-            let stale = found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect();
+            let stale =
+                found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect();
             (Objects { overlays: Vec::new(), virtual_service: Some(fresh) }, stale)
         }
     };

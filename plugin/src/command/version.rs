@@ -71,8 +71,7 @@ struct OnGateway {
 /// # Errors
 /// Stdout cannot be written to.
 pub async fn run(args: Args) -> Result<ExitStatus> {
-    let mut versions =
-        Versions { plugin: names::PLUGIN_VERSION, module: module_fingerprint(MODULE), gateways: None };
+    let mut versions = Versions { plugin: names::PLUGIN_VERSION, module: module_fingerprint(MODULE), gateways: None };
     if !args.client {
         match on_gateways(&args.connection, &versions.module).await {
             Ok(gateways) => versions.gateways = Some(gateways),

@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::cluster::{Cluster, Pod};
+use crate::intent::Through;
 use crate::istio::Workload;
 use crate::kinds::{Gateway, Ingress};
 use crate::knative::config::{CONFIG_ISTIO, KnativeGateway, NAMESPACE, gateway_namespace, gateway_namespaces};
 use crate::knative::{Gateways, Refusal, Source};
-use crate::intent::Through;
 
 /// The pods that one EnvoyFilter reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,9 @@ async fn pods_of(cluster: &Cluster, gateways: Vec<(String, Option<String>)>) -> 
             bail!("`{reference}` is not <namespace>/<name> of an Istio Gateway");
         };
         let Some(gateway) = cluster.get_opt::<Gateway>(of, name).await? else {
-            bail!("there is no Istio Gateway {reference}, which Knative is configured to use (ConfigMap {NAMESPACE}/{CONFIG_ISTIO})");
+            bail!(
+                "there is no Istio Gateway {reference}, which Knative is configured to use (ConfigMap {NAMESPACE}/{CONFIG_ISTIO})"
+            );
         };
         let namespace = namespace.unwrap_or_else(|| of.to_owned());
         let workload = Workload { namespace, labels: gateway.spec.selector };

@@ -178,12 +178,8 @@ pub async fn remove(
             .wait_until(&Wanted::module(), timeout, "removing the filter", PodState::module_is_gone)
             .await;
         if waited.end != End::Done {
-            let pods: Vec<&str> = waited
-                .states
-                .iter()
-                .filter(|state| !state.module_is_gone())
-                .map(|state| state.pod.as_str())
-                .collect();
+            let pods: Vec<&str> =
+                waited.states.iter().filter(|state| !state.module_is_gone()).map(|state| state.pod.as_str()).collect();
             bail!("{} has been removed, but these pods have not let go of the filter yet: {}", name, pods.join(", "));
         }
     }

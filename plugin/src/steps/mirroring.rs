@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::inventory::{Found, Inventory};
 use super::GatewayPods;
+use super::inventory::{Found, Inventory};
 use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted};
 use crate::intent::MirrorName;
@@ -233,9 +233,10 @@ pub async fn wait_until_live(
 /// An Istio before 1.28 drops the header changes of a copy without a word: the primary would be called twice, and the
 /// candidate never.
 fn drops_headers(state: &PodState) -> bool {
-    state.found.as_ref().is_ok_and(
-        |found| matches!(&found.route, Route::Incomplete(flaws) if flaws.contains(&Flaw::Mutations)),
-    )
+    state
+        .found
+        .as_ref()
+        .is_ok_and(|found| matches!(&found.route, Route::Incomplete(flaws) if flaws.contains(&Flaw::Mutations)))
 }
 
 /// Waits until no pod has a trace of the mirror.

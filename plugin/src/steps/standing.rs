@@ -45,11 +45,8 @@ pub async fn look(cluster: &Cluster, gateways: Result<Vec<GatewayPods>>, mirrors
         Ok(gateways) => gateways,
         Err(error) => return Look { pods: Vec::new(), unseen: Some(format!("{error:#}")) },
     };
-    let clusters: Vec<String> = mirrors
-        .iter()
-        .filter_map(Found::mirror)
-        .flat_map(|mirror| Wanted::mirror(&mirror).clusters())
-        .collect();
+    let clusters: Vec<String> =
+        mirrors.iter().filter_map(Found::mirror).flat_map(|mirror| Wanted::mirror(&mirror).clusters()).collect();
     let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
     let views = Gateways::of(cluster, &pods).view(&clusters).await;
     Look { pods: pods.into_iter().zip(views).collect(), unseen: None }
@@ -70,13 +67,14 @@ pub async fn standing(cluster: &Cluster, found: Found, look: &Look) -> Standing 
         None => Wanted::any_state_of(&found.name.to_string()),
     };
     let concerned = |pod: &Pod| {
-        found.overlays.is_empty() || found.overlays.iter().any(|overlay| {
-            let selector = overlay.spec.workload_selector.as_ref();
-            overlay.metadata.namespace.as_ref() == Some(&pod.namespace)
-                && selector.is_none_or(|selector| {
-                    selector.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
-                })
-        })
+        found.overlays.is_empty()
+            || found.overlays.iter().any(|overlay| {
+                let selector = overlay.spec.workload_selector.as_ref();
+                overlay.metadata.namespace.as_ref() == Some(&pod.namespace)
+                    && selector.is_none_or(|selector| {
+                        selector.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
+                    })
+            })
     };
     let pods = look.pods.iter().filter(|(pod, _)| concerned(pod)).map(|(_, view)| PodState::judge(view, &wanted));
     Standing {

@@ -13,8 +13,8 @@ use crate::istio::install::Installed;
 use crate::istio::names;
 use crate::kinds::{Route, VirtualService};
 use crate::knative::config::{CONFIG_NETWORK, NAMESPACE};
-use crate::knative::refusal::check_istio;
 use crate::knative::ingress_class;
+use crate::knative::refusal::check_istio;
 use crate::source::Module;
 use crate::steps::{GatewayPods, Which, gateways, installing, mirrors, rights};
 
@@ -126,11 +126,10 @@ async fn istiod(cluster: &Cluster) -> Check {
 /// Options of the mesh that keep mirrors from working.
 async fn mesh(cluster: &Cluster) -> Vec<Check> {
     const WHAT: &str = "Istio's options";
-    let deployments: Vec<Deployment> =
-        match cluster.list(Scope::Namespace(ISTIO_NAMESPACE), Some("app=istiod")).await {
-            Ok(deployments) => deployments,
-            Err(error) => return vec![Check::unknown(WHAT, &error)],
-        };
+    let deployments: Vec<Deployment> = match cluster.list(Scope::Namespace(ISTIO_NAMESPACE), Some("app=istiod")).await {
+        Ok(deployments) => deployments,
+        Err(error) => return vec![Check::unknown(WHAT, &error)],
+    };
     let mut checks = Vec::new();
     for (name, value) in deployments.iter().flat_map(environment) {
         let is_on = value.eq_ignore_ascii_case("true") || value == "1";
@@ -242,7 +241,9 @@ fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
         _ if !installed => return None,
         Module::Running => return None,
         Module::Stopped => ("the filter has stopped comparing", "kubectl mirror repair"),
-        Module::Rejected => ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror uninstall"),
+        Module::Rejected => {
+            ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror uninstall")
+        }
         Module::Waiting => ("the filter has not arrived", "see istiod's log; is the pod connected?"),
         Module::Missing => ("the filter is not there", "do the pod's labels match the Gateway's selector?"),
     };
@@ -258,7 +259,8 @@ async fn platform_rights(cluster: &Cluster, gateways: &[GatewayPods]) -> Check {
         wanted.extend(rights::to_remove(rights::ENVOY_FILTERS, namespace));
         wanted.extend(rights::to_look(namespace));
     }
-    rights_check(cluster, WHAT, wanted, "ask for examples/rbac/platform-team.yaml, or use --strategy virtualservice").await
+    rights_check(cluster, WHAT, wanted, "ask for examples/rbac/platform-team.yaml, or use --strategy virtualservice")
+        .await
 }
 
 async fn team_rights(cluster: &Cluster) -> Check {
@@ -266,7 +268,9 @@ async fn team_rights(cluster: &Cluster) -> Check {
     let namespace = &cluster.namespace;
     let mut wanted = rights::to_write(rights::VIRTUAL_SERVICES, namespace);
     wanted.extend(rights::to_remove(rights::VIRTUAL_SERVICES, namespace));
-    wanted.extend(["routes.serving.knative.dev", "revisions.serving.knative.dev"].map(|of| Right::new("list", of, namespace)));
+    wanted.extend(
+        ["routes.serving.knative.dev", "revisions.serving.knative.dev"].map(|of| Right::new("list", of, namespace)),
+    );
     rights_check(cluster, WHAT, wanted, "ask for examples/rbac/application-team.yaml").await
 }
 

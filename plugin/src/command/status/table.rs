@@ -72,7 +72,11 @@ fn mirrors(standings: &[Standing], wide: bool, all: bool) -> Grid {
         if wide {
             let mirror = found.mirror();
             let revision = mirror.as_ref().map(|mirror| {
-                mirror.candidate.knative.as_ref().map_or(mirror.candidate.cluster.clone(), |target| target.revision.clone())
+                mirror
+                    .candidate
+                    .knative
+                    .as_ref()
+                    .map_or(mirror.candidate.cluster.clone(), |target| target.revision.clone())
             });
             cells.extend([
                 revision.unwrap_or_else(|| "?".to_owned()),
