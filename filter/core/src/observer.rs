@@ -76,7 +76,7 @@ pub struct Diagnostics {
     /// Primaries with a mirror's mark on a route that does not carry the mirror.
     pub stray: u64,
     /// Copies whose primary was not seen, or opened no pair. (Copies of a primary with the selector's key that was skipped
-    /// or has had its outcome are not among them.)
+    /// or has had its outcome are not among them.) And copies without a tag to a cluster that is none of the mirror's.
     pub orphan: u64,
     /// Primaries whose route carries a configuration that was refused, or that found all places for mirrors taken.
     pub config_rejected: u64,

@@ -5,6 +5,8 @@
 mod each;
 mod error;
 mod place;
+#[cfg(test)]
+pub mod testing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{DATE, HOST};
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -99,6 +101,19 @@ impl Admin {
         self.page(Method::GET, path).await
     }
 
+    /// Fetches a page that Envoy may not have: `None` where it answers 404, as it does for a part of its configuration of
+    /// which it has nothing.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    pub async fn get_opt(&self, path: &str) -> Result<Option<Page>, AdminError> {
+        let (status, page) = self.answer(Method::GET, path).await?;
+        match status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status => Self::check(status, page).map(Some),
+        }
+    }
+
     /// Makes Envoy do what a page stands for, for example `/drain_listeners`.
     ///
     /// # Errors
@@ -108,6 +123,15 @@ impl Admin {
     }
 
     async fn page(&self, method: Method, path: &str) -> Result<Page, AdminError> {
+        let (status, page) = self.answer(method, path).await?;
+        Self::check(status, page)
+    }
+
+    fn check(status: StatusCode, page: Page) -> Result<Page, AdminError> {
+        if status.is_success() { Ok(page) } else { Err(page.refuse(format!("it answered {status}"))) }
+    }
+
+    async fn answer(&self, method: Method, path: &str) -> Result<(StatusCode, Page), AdminError> {
         let mut idle = self.idle.lock().await;
         let fetched = tokio::time::timeout(self.timeout, self.fetch(&mut idle, method, path)).await;
         let (response, body) = fetched.map_err(|_| AdminError::TimedOut {
@@ -115,12 +139,9 @@ impl Admin {
             page: path.to_owned(),
             after: self.timeout,
         })??;
-        if !response.status().is_success() {
-            return Err(self.not_envoy(path, format!("it answered {}", response.status())));
-        }
         let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
         let clock = date.and_then(seconds);
-        Ok(Page { path: path.to_owned(), place: self.place.clone(), body, clock })
+        Ok((response.status(), Page { path: path.to_owned(), place: self.place.clone(), body, clock }))
     }
 
     /// Sends over the idle connection, or over a new one where there is none or Envoy has closed it. Whatever goes wrong,

@@ -77,3 +77,47 @@ impl AsyncWrite for PodStream {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::FakeServer;
+    use crate::admin::testing::FakeEnvoy;
+    use crate::admin::{Admin, AdminError};
+
+    #[tokio::test]
+    async fn a_pods_admin_page_is_read_through_the_api_server() {
+        let envoy = FakeEnvoy::start().await;
+        let cluster = FakeServer::new().pod("istio-system", "gw-0", &envoy).cluster("default");
+        let admin = Admin::of_pod(&cluster, "istio-system", "gw-0");
+        // Several pages, over one connection.
+        for _ in 0..3 {
+            let page = admin.get("/server_info").await.expect("a page");
+            assert!(String::from_utf8_lossy(&page.body).contains("1.28.3"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stands_in_the_way_is_told() {
+        let envoy = FakeEnvoy::start().await;
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: other, namespace: istio-system}}";
+        let server = FakeServer::new().with(pod).pod("istio-system", "gw-0", &envoy);
+        let said = async |server: FakeServer, pod: &str| {
+            let error = Admin::of_pod(&server.cluster("default"), "istio-system", pod).get("/ready").await;
+            error.expect_err("no page").to_string()
+        };
+        let refused = said(server.clone(), "other").await;
+        assert!(refused.contains("pod istio-system/other: ") && refused.contains("connection refused"), "{refused}");
+        let missing = said(server.clone(), "gw-7").await;
+        assert!(missing.contains("pods \"gw-7\" not found in namespace istio-system"), "{missing}");
+        let forbidden = said(server.forbid("create", "pods/portforward"), "gw-0").await;
+        assert!(forbidden.ends_with("ask for: create pods/portforward in namespace istio-system"), "{forbidden}");
+    }
+
+    #[tokio::test]
+    async fn a_page_that_is_none_is_told_with_its_pod() {
+        let envoy = FakeEnvoy::start().await;
+        let cluster = FakeServer::new().pod("istio-system", "gw-0", &envoy).cluster("default");
+        let error = Admin::of_pod(&cluster, "istio-system", "gw-0").get("/nothing").await.expect_err("no such page");
+        assert!(matches!(error, AdminError::NotEnvoy { .. }), "{error}");
+    }
+}

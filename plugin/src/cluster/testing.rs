@@ -11,10 +11,12 @@
 //! - Writes change them and are recorded: server-side apply, merge patch with a resource version, DELETE with
 //!   preconditions; with `dryRun` they are recorded and change nothing. It knows one field manager only, so an apply
 //!   replaces all but the server's own fields.
+//! - Port-forwards to a [`FakeServer::pod`] reach the fake Envoy that plays it.
 //! - [`FakeServer::forbid`], [`FakeServer::conflict`], [`FakeServer::fail`] and [`FakeServer::without_kind`] make it refuse.
 //!   What is forbidden is also denied by SelfSubjectAccessReviews.
 //! - Any other request fails the test.
 
+mod pods;
 mod state;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,8 @@ use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::Cluster;
+use crate::admin::ISTIO_PORT;
+use crate::admin::testing::FakeEnvoy;
 use state::State;
 
 /// A fake API server. Clones are the same server.
@@ -69,7 +73,7 @@ struct Refusal {
 }
 
 /// What a request is about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Target {
     verb: &'static str,
     group: String,
@@ -90,6 +94,19 @@ impl FakeServer {
             let items = document["items"].as_array().cloned().unwrap_or_else(|| vec![document]);
             items.into_iter().for_each(|item| self.add(item));
         }
+        self
+    }
+
+    /// Lets an Envoy play the gateway in a running pod, which port-forwards to it reach. The pod's own object is made as
+    /// well, with the labels of Istio's ingress gateway.
+    pub fn pod(self, namespace: &str, name: &str, envoy: &FakeEnvoy) -> Self {
+        self.lock().pods.insert((namespace.to_owned(), name.to_owned()), envoy.address());
+        self.add(json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "namespace": namespace, "name": name, "labels": { "istio": "ingressgateway" } },
+            "spec": { "containers": [{ "name": "istio-proxy", "image": "istio/proxyv2:1.28.3" }] },
+            "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] },
+        }));
         self
     }
 
@@ -129,6 +146,9 @@ impl FakeServer {
             let server = server.clone();
             async move {
                 let (parts, body) = request.into_parts();
+                if parts.uri.path().ends_with("/portforward") {
+                    return Ok(server.forward(&parts).await);
+                }
                 let body = body.collect().await.expect("a body").to_bytes();
                 let (code, answer) = server.answer(&parts, &body);
                 let body = match answer {
@@ -180,6 +200,35 @@ impl FakeServer {
         let mut state = self.lock();
         state.stamp(&mut object, None);
         state.objects.insert(key, object);
+    }
+
+    /// Forwards a pod's port. Only the admin page's has anybody listening.
+    async fn forward(&self, parts: &Parts) -> Response<Full<Bytes>> {
+        let path: Vec<&str> = parts.uri.path().split('/').collect();
+        let ["", "api", "v1", "namespaces", namespace, "pods", name, "portforward"] = path.as_slice() else {
+            panic!("no path of a port-forward: {}", parts.uri);
+        };
+        let target = Target {
+            verb: "create",
+            group: String::new(),
+            resource: "pods/portforward".to_owned(),
+            namespace: (*namespace).to_owned(),
+            name: (*name).to_owned(),
+        };
+        let pod = Target { resource: "pods".to_owned(), ..target.clone() };
+        let (refusal, pod_exists) = {
+            let state = self.lock();
+            (state.refusal(&target), state.get(&pod).0 == 200)
+        };
+        if let Some(status) = refusal.or_else(|| (!pod_exists).then(|| pod.not_found().1)) {
+            let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).expect("a status code");
+            let body = Full::new(Bytes::from(status.to_string()));
+            return Response::builder().status(code).body(body).expect("a response");
+        }
+        let query = parts.uri.query().map(decode).unwrap_or_default();
+        let port = query["ports"].parse().expect("a port");
+        let listener = self.lock().pods.get(&(target.namespace, target.name)).copied();
+        pods::forward(parts, port, listener.filter(|_| port == ISTIO_PORT)).await
     }
 
     fn answer(&self, parts: &Parts, body: &[u8]) -> (u16, Value) {

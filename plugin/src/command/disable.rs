@@ -103,7 +103,7 @@ impl Args {
         let mut gone = false;
         for gateway in gateways {
             let Some(object) = installing::installed(cluster, gateway).await? else { continue };
-            if Installed::of(&object.metadata).by == Some(InstalledBy::Enable) {
+            if Installed::of(&object).by == Some(InstalledBy::Enable) {
                 installing::remove(cluster, gateway, self.waiting.limit(), false).await?;
                 common::said("filter", &gateway.workload.suffix(), "deleted", self.dry_run)?;
                 gone = true;

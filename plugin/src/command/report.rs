@@ -8,20 +8,31 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use crate::cli::ExitStatus;
+use crate::cluster::{Connection, Pod};
+use crate::gateway::Gateways;
+use crate::intent::MirrorName;
 use crate::output;
 use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
 use crate::report::{build, json, junit, markdown, table};
 use crate::source::admin;
+use crate::steps::{Which, gateways, mirrors};
 
 /// Show how the candidate's answers differ from the primary's, and how often.
+///
+/// The statistics of all gateway pods are read through the API server and summed; with --admin those of one Envoy.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The mirror, NAMESPACE/ROUTE or the route alone; all where it is left out.
+    /// The service whose mirror is reported; all of the namespace where it is left out. Also NAMESPACE/NAME.
+    #[arg(value_name = "SERVICE")]
     name: Option<String>,
 
-    /// The admin page of a running Envoy, for example http://127.0.0.1:15000.
+    /// All namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace", "admin"])]
+    all_namespaces: bool,
+
+    /// Read the admin page of this Envoy instead of the gateways of a cluster, for example http://127.0.0.1:15000.
     #[arg(long, value_name = "URL")]
     admin: Option<admin::Address>,
 
@@ -42,6 +53,9 @@ pub struct Args {
     /// status it is of the pairs that both sides answered.
     #[arg(long, value_name = "EXPR")]
     fail_on: Vec<Conditions>,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// How to show a report.
@@ -67,17 +81,63 @@ pub enum Format {
 /// # Errors
 /// There are no statistics to be had, no mirror of that name in them, or no such file.
 pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
-    let Some(admin) = &args.admin else {
-        bail!("where are the statistics? Pass an Envoy's admin page: --admin http://127.0.0.1:15000");
-    };
-    let snapshot = admin::read(admin).await?;
     let examples = args.examples.as_deref().map(read_examples).transpose()?.unwrap_or_default();
-    let mut report = build::report(&snapshot, &examples);
-    if let Some(name) = &args.name {
-        select(&mut report, name)?;
-    }
+    let report = match &args.admin {
+        Some(admin) => {
+            let mut report = build::report(&admin::read(admin).await?, &examples);
+            if let Some(name) = &args.name {
+                select(&mut report, name)?;
+            }
+            report
+        }
+        None => on_cluster(&args, &examples).await?,
+    };
     show(&report, args.output, &args.fail_on)?;
     Ok(judge(&report, &args.fail_on))
+}
+
+/// The report on a cluster's mirrors, from all of its gateway pods.
+async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> {
+    let cluster = args.connection.connect().await?;
+    let name = args.name.as_deref().map(|name| match name.parse::<MirrorName>() {
+        Ok(name) => name,
+        Err(_) => MirrorName::new(&cluster.namespace, name),
+    });
+    let pods: Vec<Pod> = gateways::all(&cluster).await?.into_iter().flat_map(|gateway| gateway.pods).collect();
+    if pods.is_empty() {
+        bail!("no gateway pods run; see `kubectl mirror doctor`");
+    }
+    let gathered = Gateways::of(&cluster, &pods).gather().await;
+    for (pod, error) in &gathered.missing {
+        output::message(format_args!("warning: the report is partial, {pod} is missing: {error}"));
+    }
+    if gathered.missing.len() == pods.len() {
+        bail!("none of {} gateway pods could be asked", pods.len());
+    }
+    let mut report = build::report(&gathered.snapshot, examples);
+    let which = match &name {
+        Some(name) => Which::One(name),
+        None if args.all_namespaces => Which::All,
+        None => Which::Namespace(&cluster.namespace),
+    };
+    report.mirrors.retain(|mirror| match which {
+        Which::All => true,
+        Which::Namespace(namespace) => mirror.name.split_once('/').is_some_and(|(of, _)| of == namespace),
+        Which::One(name) => mirror.name == name.to_string(),
+    });
+    let inventory = mirrors(&cluster, which).await?;
+    if let (Some(name), true, true) = (&name, report.mirrors.is_empty(), inventory.mirrors.is_empty()) {
+        bail!(
+            "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
+            name.route,
+            name.namespace
+        );
+    }
+    for mirror in &mut report.mirrors {
+        let found = inventory.mirrors.iter().find(|found| found.name.to_string() == mirror.name);
+        mirror.candidate = found.and_then(|found| Some(found.mirror()?.candidate.knative?.revision));
+    }
+    Ok(report)
 }
 
 /// Writes a report to stdout.

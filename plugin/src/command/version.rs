@@ -91,7 +91,7 @@ async fn on_gateways(connection: &Connection, module: &str) -> Result<Vec<OnGate
     let mut all = Vec::new();
     for gateway in gateways::all(&cluster).await? {
         let installed = installing::installed(&cluster, &gateway).await?;
-        let installed = installed.map(|object| Installed::of(&object.metadata));
+        let installed = installed.map(|object| Installed::of(&object));
         for view in Gateways::of(&cluster, &gateway.pods).view(&[]).await {
             let seen = view.view.as_ref().ok();
             let instance = seen.and_then(|view| view.snapshot.instances.first());

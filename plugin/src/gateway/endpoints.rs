@@ -93,3 +93,33 @@ fn encode(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn healthy_endpoints_are_counted() {
+        let dump = include_str!("../../fixtures/cluster/envoy-endpoints.json");
+        let found = read(serde_json::from_str(dump).expect("a dump"));
+        let found: Vec<_> = found.iter().map(|(cluster, endpoints)| (cluster.as_str(), *endpoints)).collect();
+        assert_eq!(
+            found,
+            [
+                ("outbound|80||cart-v2.shop.svc.cluster.local", Endpoints::NoEndpoints),
+                ("outbound|80||hello-v2.shop.svc.cluster.local", Endpoints::Ready(3)),
+                ("outbound|80||next-v2.shop.svc.cluster.local", Endpoints::NoEndpoints),
+            ]
+        );
+        // What Envoy shows where nothing matches.
+        assert!(read(serde_json::from_str("{}").expect("a dump")).is_empty());
+    }
+
+    #[test]
+    fn names_are_asked_for_literally() {
+        let names = ["outbound|80||a-b.c".to_owned(), "x".to_owned()];
+        let expected = "/config_dump?include_eds&resource=dynamic_endpoint_configs&name_regex=\
+                        %5E%28outbound%5C%7C80%5C%7C%5C%7Ca%5C-b%5C.c%7Cx%29%24";
+        assert_eq!(path("dynamic", &names), expected);
+    }
+}

@@ -19,7 +19,10 @@ pub(super) async fn read(admin: &Admin, instance: &Instance) -> Result<Module, A
     if module == Module::Running || instance.delivery.is_some() {
         return Ok(module);
     }
-    let delivered: Configs = admin.get(DELIVERED).await?.json()?;
+    let delivered = match admin.get_opt(DELIVERED).await? {
+        Some(page) => page.json()?,
+        None => Configs::default(),
+    };
     if !delivered.configs.is_empty() {
         return Ok(if instance.loaded { Module::Stopped } else { Module::Rejected });
     }
@@ -40,7 +43,7 @@ fn asks_for_it(listeners: &[u8]) -> bool {
     text.contains("\"config_discovery\"") && text.contains(&name)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Configs {
     #[serde(default)]
     configs: Vec<IgnoredAny>,

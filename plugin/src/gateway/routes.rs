@@ -223,3 +223,84 @@ struct PerFilter {
 struct Named {
     name: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(in crate::gateway) const DUMP: &str = include_str!("../../fixtures/cluster/envoy-routes.json");
+
+    fn mirrors(dump: &str) -> Vec<LiveMirror> {
+        read(serde_json::from_str(dump).expect("a dump"))
+    }
+
+    #[test]
+    fn mirrors_are_found_in_metadata_and_in_headers() {
+        let found = mirrors(DUMP);
+        let seen: Vec<_> = found
+            .iter()
+            .map(|live| {
+                (live.name.as_str(), live.carrier, live.routes, live.ports.iter().map(String::as_str).collect())
+            })
+            .collect();
+        let seen: Vec<(&str, Carrier, usize, Vec<&str>)> = seen;
+        assert_eq!(
+            seen,
+            [
+                ("shop/cart", Carrier::Header, 1, vec!["http.8081"]),
+                ("shop/hello", Carrier::Metadata, 2, vec!["http.8080"]),
+                ("shop/next", Carrier::Metadata, 1, vec!["http.8081"]),
+            ]
+        );
+        // `%%` in a header's value stands for `%`.
+        let cart = found[0].mirror.as_ref().expect("a mirror that this build reads");
+        assert!(cart.to_json().contains("/100%\""), "{}", cart.to_json());
+        assert_eq!(found[0].fingerprint(), Some(cart.fingerprint()));
+        // Another version of the format.
+        assert_eq!(found[2].fingerprint(), None);
+        assert!(found[0].flaws.is_empty() && found[1].flaws.is_empty(), "{found:?}");
+        assert!(mirrors("{}").is_empty());
+    }
+
+    #[test]
+    fn what_a_route_lacks_is_told() {
+        let mutations = r#""request_headers_mutations": [{ "remove": "x-mirror-to-5f3a9c01" }]"#;
+        for (from, to, flaw) in [
+            (mutations, r#""other": 1"#, Flaw::Mutations),
+            ("kubectl-mirror.select", "other", Flaw::Selector),
+            ("request_mirror_policies", "other", Flaw::Policy),
+        ] {
+            let dump = DUMP.replace(from, to);
+            assert_ne!(dump, DUMP, "{from}");
+            let found = mirrors(&dump);
+            assert_eq!(found[1].flaws.iter().copied().collect::<Vec<_>>(), [flaw], "{from}");
+        }
+        // A secondary needs a policy of its own.
+        let config = r#"\"hosts\":[\"hello.shop"#;
+        let dump = DUMP.replace(config, &format!(r#"\"secondary\":{{\"cluster\":\"c\"}},{config}"#));
+        assert!(mirrors(&dump)[1].flaws.contains(&Flaw::Policy));
+    }
+
+    #[test]
+    fn two_states_of_a_mirror_stand_beside_each_other() {
+        let dump = DUMP.replacen(r#"hello-v2.shop"#, "hello-v3.shop", 1);
+        let names: Vec<_> = mirrors(&dump).into_iter().map(|live| (live.name, live.routes)).collect();
+        let hello = || ("shop/hello".to_owned(), 1);
+        assert_eq!(names, [("shop/cart".to_owned(), 1), hello(), hello(), ("shop/next".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn hosts_are_told_by_domains() {
+        let found = mirrors(DUMP);
+        for (host, is_served) in [
+            ("hello.shop.example.com", true),
+            ("Hello.Shop.example.com", true),
+            ("v2-hello.shop.example.com", false),
+            ("cart.shop", false),
+        ] {
+            assert_eq!(found[1].serves(host), is_served, "{host}");
+        }
+        let wild = LiveMirror { domains: ["*.example.com".to_owned()].into(), ..found[1].clone() };
+        assert!(wild.serves("a.example.com") && !wild.serves("a.example.org"));
+    }
+}

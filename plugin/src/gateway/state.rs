@@ -242,7 +242,7 @@ fn why(module: Module) -> &'static str {
         Module::Running => "the module runs",
         Module::Stopped => "the module has stopped; run `kubectl mirror repair`",
         Module::Rejected => "Envoy refused the module; see the log of the pod",
-        Module::Waiting => "Envoy has not got the module yet",
+        Module::Waiting => "Envoy has not got the module yet, or refused how it is wrapped; see the log of the pod",
         Module::Missing => "the module is not installed on this gateway; run `kubectl mirror install`",
     }
 }
@@ -265,3 +265,6 @@ impl fmt::Display for Summary {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,3 +79,44 @@ async fn read_endpoints(admin: &Admin, names: Vec<String>) -> Result<BTreeMap<St
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use mirror_core::config::Mirror;
+
+    use super::*;
+    use crate::admin::testing::FakeEnvoy;
+
+    #[tokio::test]
+    async fn what_became_of_the_module_is_found_without_the_statistics_that_istio_hides() {
+        let envoy = FakeEnvoy::start().await;
+        for module in [Module::Missing, Module::Waiting, Module::Rejected, Module::Stopped, Module::Running] {
+            envoy.module(module);
+            assert_eq!(read(&envoy.admin(), &[]).await.expect("a view").module, module);
+        }
+    }
+
+    #[tokio::test]
+    async fn clusters_are_looked_up_that_were_asked_for_and_that_mirrors_copy_to() {
+        let envoy = FakeEnvoy::start().await;
+        let json = r#"{"version":1,"name":"shop/hello","candidate":{"cluster":"v2"},"hosts":["hello.shop"],
+            "secondary":{"cluster":"v1"}}"#;
+        let mirror = Mirror::from_json(json.as_bytes()).expect("a good mirror");
+        envoy.mirrors(&[&mirror]);
+        envoy.endpoints("v2", 2);
+        envoy.endpoints("asked", 0);
+        let view = read(&envoy.admin(), &["asked".to_owned(), "other".to_owned()]).await.expect("a view");
+        let endpoints: Vec<_> = view.endpoints.iter().map(|(name, found)| (name.as_str(), *found)).collect();
+        assert_eq!(
+            endpoints,
+            [
+                ("asked", Endpoints::NoEndpoints),
+                ("other", Endpoints::Absent),
+                ("v1", Endpoints::Absent),
+                ("v2", Endpoints::Ready(2)),
+            ]
+        );
+        assert_eq!(view.mirrors[0].mirror, Some(mirror));
+        assert_eq!((view.envoy(), view.istio()), ("1.36.2", Some("1.28.3")));
+    }
+}

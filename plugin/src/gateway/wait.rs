@@ -1,5 +1,6 @@
 //! Waits until a mirror stands as wanted in every gateway pod.
 
+use std::future::pending;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -33,7 +34,8 @@ pub enum End {
 
 impl Gateways {
     /// Looks at every pod until `is_good` holds in all of them, at the latest until `timeout` is over or the user presses
-    /// Ctrl-C. At least one look is taken. On a terminal, stderr shows `what` is waited for and how far it is.
+    /// Ctrl-C (then there are no states where not even the first look was done). At least one look is taken; where there are
+    /// no pods, all is well at once. On a terminal, stderr shows `what` is waited for and how far it is.
     pub async fn wait_until(
         &self,
         wanted: &Wanted,
@@ -42,28 +44,99 @@ impl Gateways {
         is_good: impl Fn(&PodState) -> bool,
     ) -> Waited {
         let deadline = Instant::now() + timeout;
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(LOOK / 4);
+        let bar = progress();
+        let interrupted = interrupt();
+        tokio::pin!(interrupted);
+        let mut states = Vec::new();
         let end = loop {
-            let states = self.states(wanted).await;
+            tokio::select! {
+                seen = self.states(wanted) => states = seen,
+                () = &mut interrupted => break End::Interrupted,
+            }
             let good = states.iter().filter(|state| is_good(state)).count();
             bar.set_message(format!("{what}: {good} of {} gateway pods", states.len()));
-            let end = if good == states.len() {
-                End::Done
-            } else if Instant::now() + LOOK >= deadline {
-                End::TimedOut
-            } else {
-                tokio::select! {
-                    () = sleep(LOOK) => continue,
-                    _ = signal::ctrl_c() => End::Interrupted,
-                }
-            };
-            break Waited { states, end };
+            if good == states.len() {
+                break End::Done;
+            }
+            if Instant::now() + LOOK >= deadline {
+                break End::TimedOut;
+            }
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = &mut interrupted => break End::Interrupted,
+            }
         };
         bar.finish_and_clear();
-        end
+        Waited { states, end }
+    }
+}
+
+/// A line on stderr, where that is a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+        bar.set_style(style);
+    }
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(LOOK / 4);
+    }
+    bar
+}
+
+/// Ends when the user presses Ctrl-C; never where that cannot be noticed.
+async fn interrupt() {
+    if signal::ctrl_c().await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mirror_core::config::Mirror;
+
+    use super::*;
+    use crate::admin::testing::FakeEnvoy;
+    use crate::cluster::testing::FakeServer;
+    use crate::source::Module;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn mirror() -> Mirror {
+        let json = r#"{"version":1,"name":"shop/hello","candidate":{"cluster":"v2"},"hosts":["hello.shop"]}"#;
+        Mirror::from_json(json.as_bytes()).expect("a good mirror")
+    }
+
+    #[tokio::test]
+    async fn the_wait_ends_when_the_last_pod_is_as_wanted() {
+        let (first, last) = (FakeEnvoy::start().await, FakeEnvoy::start().await);
+        for envoy in [&first, &last] {
+            envoy.module(Module::Running);
+            envoy.endpoints("v2", 1);
+        }
+        first.mirrors(&[&mirror()]);
+        let server = FakeServer::new().pod("istio-system", "gw-0", &first).pod("istio-system", "gw-1", &last);
+        let cluster = server.cluster("default");
+        let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
+        let gateways = Gateways::of(&cluster, &cluster.pods("istio-system", &labels).await.expect("pods"));
+        let wanted = Wanted::mirror(&mirror());
+
+        let early = gateways.wait_until(&wanted, Duration::ZERO, "mirror", PodState::is_live).await;
+        assert_eq!(early.end, End::TimedOut);
+        let live: Vec<_> = early.states.iter().map(|state| (state.pod.as_str(), state.is_live())).collect();
+        assert_eq!(live, [("gw-0", true), ("gw-1", false)]);
+
+        let wait = gateways.wait_until(&wanted, LONG, "mirror", PodState::is_live);
+        let change = async {
+            sleep(LOOK / 2).await;
+            last.mirrors(&[&mirror()]);
+        };
+        let (waited, ()) = tokio::join!(wait, change);
+        assert_eq!((waited.end, waited.states.len()), (End::Done, 2));
+    }
+
+    #[tokio::test]
+    async fn without_pods_there_is_nothing_to_wait_for() {
+        let waited = Gateways::default().wait_until(&Wanted::module(), LONG, "module", PodState::module_runs).await;
+        assert_eq!(waited, Waited { states: Vec::new(), end: End::Done });
     }
 }

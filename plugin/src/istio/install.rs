@@ -5,12 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use k8s_openapi::ByteString;
-use kube::core::ObjectMeta;
 use mirror_core::config::fingerprint;
 use serde_json::{Value, json};
 
 use super::{Workload, names};
-use crate::envoy::observer::{self, Code, Discovery, Module, Wrapping};
+pub use crate::envoy::observer::Wrapping;
+use crate::envoy::observer::{self, Code, Discovery, Module};
 use crate::envoy::selector;
 use crate::kinds::{ConfigPatch, EnvoyFilter, EnvoyFilterSpec, Patch};
 
@@ -44,7 +44,20 @@ impl FromStr for InstalledBy {
     }
 }
 
-/// What the annotations of an install object say.
+/// How the module is put into gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Install<'a> {
+    /// The module's bytes (WebAssembly).
+    pub module: &'a [u8],
+    /// Whether a match wrapper keeps unmarked requests out of the module.
+    pub wrapping: Wrapping,
+    /// Another number starts the module anew, also one that has trapped.
+    pub generation: u64,
+    /// Which command asks for it.
+    pub by: InstalledBy,
+}
+
+/// What an install object that is there says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     /// The version of the plugin that wrote it.
@@ -53,19 +66,27 @@ pub struct Installed {
     pub module: Option<String>,
     /// Which command wrote it.
     pub by: Option<InstalledBy>,
-    /// How often the module was made to start anew.
+    /// Whether its module is behind the match wrapper.
+    pub wrapping: Wrapping,
+    /// The generation of its module.
     pub generation: u64,
 }
 
 impl Installed {
-    /// Reads the annotations.
-    pub fn of(metadata: &ObjectMeta) -> Self {
-        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
+    /// Reads an install object.
+    pub fn of(live: &EnvoyFilter) -> Self {
+        let annotation = |name: &str| live.metadata.annotations.as_ref()?.get(name).cloned();
+        let extension = live.spec.config_patches.iter().find(|patch| patch.apply_to == EXTENSION);
+        let config = extension.and_then(|patch| patch.patch.value.get("typed_config"));
+        let wrapped = config.and_then(|config| config.pointer("/extension_config/typed_config"));
+        let text = wrapped.or(config).and_then(|module| module.pointer("/config/configuration/value")?.as_str());
+        let configuration: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
         Self {
             version: annotation(names::VERSION),
             module: annotation(names::MODULE),
             by: annotation(names::INSTALLED_BY).and_then(|by| by.parse().ok()),
-            generation: annotation(names::GENERATION).and_then(|n| n.parse().ok()).unwrap_or(0),
+            wrapping: if config.is_some() && wrapped.is_none() { Wrapping::Bare } else { Wrapping::Matched },
+            generation: configuration.and_then(|value| value.get("generation")?.as_u64()).unwrap_or_default(),
         }
     }
 }
@@ -75,15 +96,11 @@ pub fn module_fingerprint(module: &[u8]) -> String {
     fingerprint(module)
 }
 
-/// The EnvoyFilter that puts `module` (WebAssembly) into the pods of `workload`. Another `generation` starts it anew.
-pub fn install(
-    workload: &Workload,
-    module: &[u8],
-    by: InstalledBy,
-    wrapping: Wrapping,
-    generation: u64,
-) -> EnvoyFilter {
-    let extension = observer::extension(Module { code: Code::Inline(&base64(module)), wrapping, generation });
+/// The EnvoyFilter that puts the module into the pods of `workload`.
+pub fn install(workload: &Workload, install: Install<'_>) -> EnvoyFilter {
+    let Install { module, wrapping, generation, by } = install;
+    let code = base64(module);
+    let extension = observer::extension(Module { code: Code::Inline(&code), wrapping, generation });
     let metadata = names::metadata(
         &workload.namespace,
         names::install(workload),
@@ -92,7 +109,6 @@ pub fn install(
             (names::VERSION, names::PLUGIN_VERSION.to_owned()),
             (names::MODULE, module_fingerprint(module)),
             (names::INSTALLED_BY, by.to_string()),
-            (names::GENERATION, generation.to_string()),
         ],
     );
     let router = json!({
@@ -105,7 +121,7 @@ pub fn install(
     let spec = EnvoyFilterSpec {
         workload_selector: Some(workload.selector()),
         config_patches: vec![
-            patch("EXTENSION_CONFIG", json!({ "context": "GATEWAY" }), "ADD", extension),
+            patch(EXTENSION, json!({ "context": "GATEWAY" }), "ADD", extension),
             patch("HTTP_FILTER", at_router(), "MERGE", router),
             patch("HTTP_FILTER", at_router(), "INSERT_BEFORE", selector::filter()),
         ],
@@ -113,6 +129,7 @@ pub fn install(
     EnvoyFilter { metadata, spec }
 }
 
+const EXTENSION: &str = "EXTENSION_CONFIG";
 const ROUTER: &str = "envoy.filters.http.router";
 
 fn at_router() -> Value {
@@ -150,24 +167,39 @@ mod tests {
         Workload { namespace: "istio-system".to_owned(), labels }
     }
 
+    fn of(module: &[u8]) -> Install<'_> {
+        Install { module, wrapping: Wrapping::Matched, generation: 0, by: InstalledBy::Enable }
+    }
+
     #[test]
     fn of_a_module() {
-        let made = install(&workload(), b"\0asm", InstalledBy::Enable);
+        let made = install(&workload(), of(b"\0asm"));
         let text = yaml::to_yaml(&[&made]).expect("YAML");
         assert_eq!(testing::object::<EnvoyFilter>(&text), made, "kubectl reads what is meant");
-        insta::assert_snapshot!(text);
-        let installed = Installed::of(&made.metadata);
-        assert_eq!(installed.by, Some(InstalledBy::Enable));
-        assert_eq!(installed.module, Some(module_fingerprint(b"\0asm")));
-        assert_eq!(installed.version.as_deref(), Some(names::PLUGIN_VERSION));
+        insta::assert_snapshot!(testing::without_version(&text));
+    }
+
+    #[test]
+    fn what_is_installed_is_read_back() {
+        for wrapping in [Wrapping::Matched, Wrapping::Bare] {
+            for by in [InstalledBy::Install, InstalledBy::Enable] {
+                let made = install(&workload(), Install { wrapping, generation: 7, by, ..of(b"\0asm") });
+                let expected = Installed {
+                    version: Some(names::PLUGIN_VERSION.to_owned()),
+                    module: Some(module_fingerprint(b"\0asm")),
+                    by: Some(by),
+                    wrapping,
+                    generation: 7,
+                };
+                assert_eq!(Installed::of(&made), expected);
+            }
+        }
     }
 
     #[test]
     fn the_api_server_takes_it() {
-        // etcd refuses objects of more than 1.5 MiB, kubectl's last-applied annotation doubles nothing as apply is
-        // server-side; some API servers are set to 1 MiB.
-        let made = install(&workload(), MODULE, InstalledBy::Install);
-        let size = serde_json::to_vec(&made).expect("JSON").len();
+        // etcd refuses objects of more than 1.5 MB; half as much again is left for what the server adds.
+        let size = serde_json::to_vec(&install(&workload(), of(MODULE))).expect("JSON").len();
         assert!(size < 1024 * 1024, "{size} bytes");
         assert!(size > MODULE.len(), "the module is inside");
     }

@@ -2,8 +2,7 @@
 
 use mirror_core::config::Mirror;
 
-use super::virtual_service::CONFIG_HEADER;
-use crate::envoy::NAME;
+use crate::envoy::{NAME, mark};
 use crate::kinds::{EnvoyFilter, VirtualService};
 
 /// The mirror that an EnvoyFilter configures; `None` where it has none that this version can read.
@@ -16,7 +15,7 @@ pub fn of_overlay(live: &EnvoyFilter) -> Option<Mirror> {
 /// The mirror that a VirtualService configures; `None` where it has none that this version can read.
 pub fn of_virtual_service(live: &VirtualService) -> Option<Mirror> {
     let headers = live.spec.http.iter().filter_map(|http| http.headers.as_ref()?.request.as_ref());
-    let mut values = headers.filter_map(|operations| operations.set.get(CONFIG_HEADER));
+    let mut values = headers.filter_map(|operations| operations.set.get(mark::CONFIG));
     read(&values.next()?.replace("%%", "%"))
 }
 

@@ -19,7 +19,7 @@ pub mod virtual_service;
 mod workload;
 pub mod yaml;
 
-pub use install::{InstalledBy, install};
+pub use install::{Install, Installed, InstalledBy, Wrapping, install};
 pub use overlay::overlay;
 pub use virtual_service::virtual_service;
 pub use workload::Workload;

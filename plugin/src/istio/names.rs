@@ -27,8 +27,6 @@ pub const INSTALL: &str = "kubectl-mirror/install";
 pub const VERSION: &str = "kubectl-mirror/version";
 /// The annotation with the fingerprint of the module that an object carries.
 pub const MODULE: &str = "kubectl-mirror/module";
-/// The annotation with the number of times that the module was made to start anew.
-pub const GENERATION: &str = "kubectl-mirror/generation";
 /// The annotation that says which command installed the module, see [`InstalledBy`](super::InstalledBy).
 pub const INSTALLED_BY: &str = "kubectl-mirror/installed-by";
 /// Istio's annotation with the services that a patch refers to, so that their clusters are kept.

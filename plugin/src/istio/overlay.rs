@@ -72,7 +72,7 @@ mod tests {
     fn shown(made: &EnvoyFilter) -> String {
         let text = yaml::to_yaml(&[made]).expect("YAML");
         assert_eq!(&testing::object::<EnvoyFilter>(&text), made, "kubectl reads what is meant");
-        text
+        testing::without_version(&text)
     }
 
     fn intent(to: &str) -> Intent {

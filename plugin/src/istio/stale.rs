@@ -72,7 +72,7 @@ fn mirror(live: Option<Mirror>, plan: &Plan) -> Vec<String> {
 
 fn finish(mut reasons: Vec<String>, same: bool) -> Vec<String> {
     if reasons.is_empty() && !same {
-        reasons.push("it is not what was asked for: it was changed since it was written".to_owned());
+        reasons.push("it is not what would be written now".to_owned());
     }
     reasons
 }
@@ -157,9 +157,6 @@ mod tests {
         assert_eq!(overlay(&live, &fresh, &plan), [written]);
         let mut live = fresh.clone();
         live.spec.config_patches.clear();
-        assert_eq!(
-            overlay(&live, &fresh, &plan),
-            ["it is not what was asked for: it was changed since it was written"]
-        );
+        assert_eq!(overlay(&live, &fresh, &plan), ["it is not what would be written now"]);
     }
 }

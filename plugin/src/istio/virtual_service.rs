@@ -3,22 +3,16 @@
 //!
 //! It copies the Route's split, so it has to follow the Route: see `stale.rs`.
 
+use mirror_core::config::ConfigError;
 use serde_json::json;
 
 use super::names;
-use crate::envoy::{HeaderMatch, MirrorSpec, PathMatch, ValueMatch, mark};
+use crate::envoy::{HeaderMatch, MirrorSpec, PathMatch, ValueMatch, carried};
 use crate::intent::Through;
 use crate::kinds::{
-    HeaderOperations, Headers, HttpMatch, HttpMirror, HttpRoute, Percent, StringMatch, VirtualService,
-    VirtualServiceSpec,
+    Headers, HttpMatch, HttpMirror, HttpRoute, Percent, StringMatch, VirtualService, VirtualServiceSpec,
 };
 use crate::knative::{Entrance, Plan, Refusal, Target};
-
-/// The request header that carries the mirror's configuration to the module.
-pub const CONFIG_HEADER: &str = "x-mirror-config";
-
-/// The most bytes of a header's value that Envoy takes in its configuration.
-const MOST_BYTES: usize = 16 * 1024;
 
 /// Requests with one of these are left to Knative: its probes, and those that name a tag.
 const LEFT_ALONE: [&str; 3] = ["K-Network-Hash", "K-Network-Probe", "Knative-Serving-Tag"];
@@ -34,7 +28,7 @@ pub fn virtual_service(plan: &Plan, gateway_namespaces: &[String]) -> Result<Vir
     }
     let spec = plan.spec();
     let through = plan.intent.through;
-    let headers = marks(&spec)?;
+    let headers = headers(plan, &spec)?;
     let http = plan.source.entrances(through).into_iter().map(|entrance| route(plan, &spec, entrance, &headers));
     let spec = VirtualServiceSpec {
         export_to: gateway_namespaces.to_vec(),
@@ -52,8 +46,7 @@ fn route(plan: &Plan, spec: &MirrorSpec, entrance: &Entrance, headers: &Headers)
     let percentage = Some(Percent { value: f64::from(plan.intent.millionths) / 10_000.0 });
     let mirror = |target: &Target| HttpMirror { destination: target.destination(), percentage };
     HttpRoute {
-        // The module believes a configuration in a header where the route has this name.
-        name: Some(format!("kubectl-mirror:{}", plan.name)),
+        name: Some(carried::route_name(&spec.mirror)),
         r#match: matches(plan, spec, entrance),
         headers: Some(headers.clone()),
         route: plan.source.splits.iter().map(|split| split.destination()).collect(),
@@ -104,33 +97,17 @@ fn path_match(path: &PathMatch) -> StringMatch {
     }
 }
 
-/// The marks of requests that may be copied: the mirror's name and configuration, over whatever a client sent.
-fn marks(spec: &MirrorSpec) -> Result<Headers, Refusal> {
-    let mirror = &spec.mirror;
-    let config = literal(&mirror.to_json());
-    if config.len() > MOST_BYTES {
-        let reason = "with a VirtualService they travel in a header, which is too short for these rules";
-        return Err(Refusal::OverlayOnly { option: "--rules", reason });
-    }
-    let name = format!("{}/{}", mirror.name, mirror.fingerprint());
-    let set = [(mark::MIRROR, name), (CONFIG_HEADER, config)].map(|(name, value)| (name.to_owned(), value));
-    let remove = [mark::ROLE, mark::PAIR].map(str::to_owned);
-    let request = HeaderOperations { set: set.into(), remove: remove.into(), ..HeaderOperations::default() };
-    Ok(Headers { request: Some(request), response: None })
-}
-
-/// A JSON text as the value of a header in Envoy's configuration: ASCII only, and no `%`, which begins a substitution.
-fn literal(json: &str) -> String {
-    let mut literal = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '%' => literal.push_str("%%"),
-            ' '..='~' => literal.push(character),
-            // Such a character stands in a string, where its UTF-16 units can be escaped.
-            _ => literal.extend(character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
-        }
-    }
-    literal
+/// What Knative changes, and over it the marks of requests that may be copied: the mirror's name and configuration,
+/// whatever a client sent.
+fn headers(plan: &Plan, spec: &MirrorSpec) -> Result<Headers, Refusal> {
+    // All else that can be refused was refused when the plan was made.
+    let refuse = |error: ConfigError| Refusal::Value { option: error.path, reason: error.reason };
+    let set = carried::headers_to_set(&spec.mirror).map_err(refuse)?;
+    let mut headers = plan.source.headers.clone().unwrap_or_default();
+    let request = headers.request.get_or_insert_default();
+    request.set.extend(set.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    request.remove.extend(carried::headers_to_remove().map(str::to_owned));
+    Ok(headers)
 }
 
 #[cfg(test)]
@@ -138,6 +115,7 @@ mod tests {
     use super::*;
     use crate::intent::{Intent, Strategy};
     use crate::istio::{live, yaml};
+    use crate::kinds::HeaderOperations;
     use crate::knative::testing;
 
     fn made(shape: &str, intent: Intent) -> VirtualService {
@@ -150,7 +128,7 @@ mod tests {
     fn shown(made: &VirtualService) -> String {
         let text = yaml::to_yaml(&[made]).expect("YAML");
         assert_eq!(&testing::object::<VirtualService>(&text), made, "kubectl reads what is meant");
-        text
+        testing::without_version(&text)
     }
 
     fn intent(to: &str) -> Intent {
@@ -197,15 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_is_a_literal_in_envoy() {
-        let wish = Intent { paths: vec!["/%REQ(x)%".into()], ..intent("next") };
-        let rules = "redact: [\"/a%b\", \"/caf\u{e9}/\u{1f600}\"]";
-        let wish = Intent { rules: crate::rules::parse("rules.yaml", rules).expect("good rules"), ..wish };
-        let made = made("tagged", wish);
-        let headers = made.spec.http[0].headers.clone().and_then(|headers| headers.request).expect("headers");
-        let config = &headers.set[CONFIG_HEADER];
-        assert!(config.contains("/a%%b") && config.contains(r"/caf\u00e9/\ud83d\ude00"), "{config}");
-        assert!(config.is_ascii());
+    fn headers_that_knative_sets_are_set_too() {
+        let mut plan = testing::plan("tagged", intent("next"));
+        let set = [("Knative-Serving-Default-Route".to_owned(), "true".to_owned())].into();
+        let request = Some(HeaderOperations { set, ..HeaderOperations::default() });
+        plan.source.headers = Some(Headers { request, response: None });
+        let made = virtual_service(&plan, &["istio-system".to_owned()]).expect("short rules");
+        let request = made.spec.http[0].headers.as_ref().and_then(|headers| headers.request.as_ref());
+        let names: Vec<_> = request.expect("headers").set.keys().map(String::as_str).collect();
+        assert_eq!(names, ["Knative-Serving-Default-Route", "x-mirror", "x-mirror-config"]);
     }
 
     #[test]
@@ -213,10 +191,10 @@ mod tests {
         let plan = testing::plan("tagged", intent("next"));
         let error = virtual_service(&plan, &[]).expect_err("no namespace").to_string();
         assert!(error.contains("namespace of the gateways that serve store/cart is not known"), "{error}");
-        let rules = format!("ignore: [\"/{}\"]", "a".repeat(MOST_BYTES));
+        let rules = format!("ignore: [\"/{}\"]", "a".repeat(carried::MOST_BYTES));
         let rules = crate::rules::parse("rules.yaml", &rules).expect("good rules");
         let plan = testing::plan("tagged", Intent { rules, ..intent("next") });
         let error = virtual_service(&plan, &["istio-system".to_owned()]).expect_err("long rules").to_string();
-        assert!(error.starts_with("--rules works only with --strategy overlay: "), "{error}");
+        assert!(error.starts_with("--rules: ") && error.contains("strategy overlay"), "{error}");
     }
 }

@@ -72,8 +72,8 @@ impl Plan {
             sticky: intent.sticky.as_deref().map(str::to_ascii_lowercase),
             headers: intent.headers.iter().map(|text| never_fails(text.parse())).collect(),
             paths: intent.paths.iter().map(|text| never_fails(text.parse())).collect(),
-            token: self.token.clone(),
             expires: intent.expires,
+            token: self.token.clone(),
         };
         MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None }
     }
@@ -114,6 +114,7 @@ fn option(path: &str) -> String {
         "headers" => "header",
         "paths" => "path",
         "millionths" => "percent",
+        "expires" => "for",
         other => other,
     }
     .to_owned()

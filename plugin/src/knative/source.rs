@@ -26,6 +26,8 @@ pub struct Source {
     pub local: Entrance,
     /// The revisions that users are served by, with their shares; no part without a share.
     pub splits: Vec<Split>,
+    /// What Knative changes in the headers of every request, whatever the revision.
+    pub headers: Option<Headers>,
     /// The revision behind each tag.
     pub tags: BTreeMap<String, String>,
     /// The port of each revision's Service, where known.
@@ -84,6 +86,7 @@ impl Source {
         }
         let served = served.ok_or_else(|| Refusal::RouteNotServed { route: source.mirror_name() })?;
         source.splits = served.route.iter().filter(|part| part.weight != Some(0)).map(Split::read).collect();
+        source.headers = served.headers.clone();
         let destinations = plain.iter().flat_map(|http| &http.route).map(Split::read);
         source.ports = destinations.map(|split| (split.revision, split.port)).collect();
         Ok(source)
@@ -144,6 +147,7 @@ impl Source {
             external: Entrance { hosts: external, gateways: Vec::new() },
             local: Entrance { hosts: vec![format!("{name}.{namespace}"), inside, fqdn], gateways: Vec::new() },
             splits: Vec::new(),
+            headers: None,
             tags: tags.collect(),
             ports: BTreeMap::new(),
             namespace,

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use super::target::Known;
 use super::{Gateways, Plan, Source, target};
 use crate::intent::{Intent, Strategy, Through};
+use crate::istio::names;
 use crate::kinds::{Ingress, Revision, Route, Service, ServiceSpec, TrafficTarget, VirtualService};
 
 /// Reads the text of an object.
@@ -93,4 +94,9 @@ pub fn plan(shape: &str, intent: Intent) -> Plan {
     let source = source(shape);
     let candidate = target::candidate(&source, &intent.to, Known::default()).expect("a good target");
     Plan::new(intent, source, candidate).expect("a good mirror")
+}
+
+/// The text of an object without what every release of the plugin changes.
+pub fn without_version(text: &str) -> String {
+    text.replace(&format!("{}: \"{}\"", names::VERSION, names::PLUGIN_VERSION), &format!("{}: VERSION", names::VERSION))
 }

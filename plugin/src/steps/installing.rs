@@ -10,7 +10,7 @@ use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
 use crate::gateway::{End, Gateways, PodState, Wanted};
 use crate::istio::conflict::check_owner;
-use crate::istio::install::Installed;
+use crate::istio::install::{Install, Installed};
 use crate::istio::{InstalledBy, install, names};
 use crate::kinds::EnvoyFilter;
 use crate::module::MODULE;
@@ -59,7 +59,7 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
     match installed(cluster, gateway).await? {
         None => put(cluster, gateway, how).await.map(Some),
         Some(object) => {
-            let there = Installed::of(&object.metadata);
+            let there = Installed::of(&object);
             if there.version.as_deref() != Some(names::PLUGIN_VERSION) {
                 message(format_args!(
                     "warning: the filter on {} is of version {}, this is {}; `kubectl mirror install` replaces it",
@@ -79,8 +79,7 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
 /// A pod that does not compare with it, in which case what was there before is restored, and what the API server refuses.
 pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Outcome> {
     let before = installed(cluster, gateway).await?;
-    let make = |wrapping| make(gateway, before.as_ref(), how, wrapping);
-    let outcome = apply(cluster, &make(Wrapping::Matched), how.options).await?;
+    let outcome = apply(cluster, &object(gateway, before.as_ref(), how), how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run) else { return Ok(outcome) };
     if outcome.change == Change::Unchanged {
         return Ok(outcome);
@@ -93,7 +92,8 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     }
     if waited.states.iter().any(PodState::module_is_rejected) && waited.end != End::Interrupted {
         // A proxy without the match wrapper takes the bare module.
-        let outcome = apply(cluster, &make(Wrapping::Bare), how.options).await?;
+        let bare = make(gateway, before.as_ref(), how, Wrapping::Bare);
+        let outcome = apply(cluster, &bare, how.options).await?;
         let waited = pods.wait_until(&Wanted::module(), timeout, what, PodState::module_runs).await;
         if waited.end == End::Done {
             return Ok(outcome);
@@ -105,15 +105,18 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
 
 /// The object that [`put`] applies first.
 pub fn object(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation) -> EnvoyFilter {
-    make(gateway, before, how, Wrapping::Matched)
+    // Proxies that lacked the wrapper lack it still.
+    let wrapping = before.map_or(Wrapping::Matched, |object| Installed::of(object).wrapping);
+    make(gateway, before, how, wrapping)
 }
 
 fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, wrapping: Wrapping) -> EnvoyFilter {
-    let before = before.map(|object| Installed::of(&object.metadata));
+    let before = before.map(Installed::of);
     let (by, generation) = before.map_or((None, 0), |before| (before.by, before.generation));
     // What `install` put there stays until `uninstall`.
     let by = if by == Some(InstalledBy::Install) { InstalledBy::Install } else { how.by };
-    install(&gateway.workload, MODULE, by, wrapping, generation + u64::from(how.restart))
+    let generation = generation + u64::from(how.restart);
+    install(&gateway.workload, Install { module: MODULE, wrapping, generation, by })
 }
 
 /// There is nothing more to wait for.

@@ -199,7 +199,8 @@ impl Observer {
         } else if setting.mirror.secondary.as_ref().is_some_and(goes_to) {
             Role::Secondary
         } else {
-            // A copy that someone else's mirror policy made.
+            // A copy that someone else's mirror policy made, or one for a target whose cluster has another name by now.
+            self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
             return Admission::Ignore;
         };
         let (ticket, setting) = self.join(mirror, role, marks, headers).unwrap_or((Ticket::stale(role), setting));

@@ -1,6 +1,7 @@
 //! The objects of the fake API server, and what requests do to them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
@@ -13,6 +14,8 @@ pub(super) struct State {
     /// Resources that the server does not know.
     pub unknown: Vec<String>,
     pub writes: Vec<Write>,
+    /// Where those listen that play pods, by namespace and name.
+    pub pods: BTreeMap<(String, String), SocketAddr>,
     /// The last resource version that was given.
     version: u64,
 }

@@ -153,6 +153,7 @@ fn untagged_copies_are_told_apart_by_their_clusters() {
     assert_eq!(tags[0], ("x-mirror-role", "shadow".to_owned()));
     assert_eq!(tags[2], ("knative-serving-revision", "r2".to_owned()));
     assert!(ignored(&untagged(&mut host, "v3", &[("x-request-id", ID)])), "somebody else's mirror");
+    assert_eq!(host.diagnostics().orphan, 1, "which shows a cluster that was mistaken, too");
     for ticket in [primary, secondary, shadow] {
         host.answer(ticket, "200");
     }

@@ -1,0 +1,112 @@
+//! Every way in which a mirror can stand in a pod.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::admin::{AdminError, Place};
+use crate::gateway::{Carrier, LiveMirror};
+use crate::source::{Instance, Snapshot};
+
+fn mirror(json: &str) -> Mirror {
+    Mirror::from_json(json.as_bytes()).expect("a good mirror")
+}
+
+fn hello() -> Mirror {
+    mirror(r#"{"version":1,"name":"shop/hello","candidate":{"cluster":"v2"},"hosts":["hello.shop","hello.shop.svc"]}"#)
+}
+
+fn live(mirror: &Mirror) -> LiveMirror {
+    LiveMirror {
+        name: mirror.name.clone(),
+        mirror: Some(mirror.clone()),
+        carrier: Carrier::Metadata,
+        flaws: BTreeSet::new(),
+        ports: ["http.8080".to_owned()].into(),
+        domains: ["hello.shop".to_owned()].into(),
+        routes: 2,
+    }
+}
+
+/// A gateway in which all is well.
+fn good() -> View {
+    let instance = Instance { envoy: "1.36.2".into(), istio: Some("1.28.3".into()), ..Instance::default() };
+    View {
+        snapshot: Snapshot { instances: vec![instance], ..Snapshot::default() },
+        module: Module::Running,
+        mirrors: vec![live(&hello())],
+        endpoints: BTreeMap::from([("v2".to_owned(), Endpoints::Ready(2))]),
+    }
+}
+
+fn judge(view: View, wanted: &Wanted) -> PodState {
+    PodState::judge(&PodView { pod: "gw-0".into(), view: Ok(view) }, wanted)
+}
+
+#[test]
+fn each_fault_has_its_word_and_its_advice() {
+    let with_flaw = |flaw| View { mirrors: vec![LiveMirror { flaws: [flaw].into(), ..live(&hello()) }], ..good() };
+    let endpoints = |found| View { endpoints: BTreeMap::from([("v2".to_owned(), found)]), ..good() };
+    let module = |module| View { module, ..good() };
+    let other = Mirror { split: !hello().split, ..hello() };
+    let unknown = LiveMirror { mirror: None, ..live(&hello()) };
+    for (view, word, advice) in [
+        (good(), "live", "it copies and compares"),
+        (View { mirrors: vec![], ..good() }, "absent", "does the gateway serve its hosts?"),
+        (View { mirrors: vec![live(&other)], ..good() }, "outdated", "another state"),
+        (View { mirrors: vec![live(&hello()), live(&other)], ..good() }, "outdated", "another state"),
+        (View { mirrors: vec![unknown], ..good() }, "outdated", "another version of this program"),
+        (with_flaw(Flaw::Policy), "incomplete", "lack the mirror policy: another configuration replaces it"),
+        (with_flaw(Flaw::Selector), "incomplete", "lack the selector"),
+        (with_flaw(Flaw::Mutations), "incomplete", "1.28 or later is needed (this proxy is 1.28.3)"),
+        (endpoints(Endpoints::Absent), "no-target", "no cluster for the candidate's service"),
+        (View { endpoints: BTreeMap::new(), ..good() }, "no-target", "no cluster for the candidate's service"),
+        (endpoints(Endpoints::NoEndpoints), "no-endpoints", "is the candidate ready?"),
+        (module(Module::Stopped), "module-stopped", "kubectl mirror repair"),
+        (module(Module::Rejected), "module-rejected", "refused"),
+        (module(Module::Waiting), "module-waiting", "not got the module yet"),
+        (module(Module::Missing), "module-missing", "kubectl mirror install"),
+    ] {
+        let state = judge(view, &Wanted::mirror(&hello()));
+        assert_eq!(state.summary().to_string(), word);
+        assert!(state.advice().contains(advice), "{word}: {}", state.advice());
+        assert_eq!((state.is_live(), state.is_gone()), (word == "live", word == "absent"), "{word}");
+    }
+}
+
+#[test]
+fn a_secondary_needs_its_cluster_as_well() {
+    let json =
+        r#"{"version":1,"name":"shop/hello","candidate":{"cluster":"v2"},"secondary":{"cluster":"v1"},"hosts":["a"]}"#;
+    let both = mirror(json);
+    let state = judge(View { mirrors: vec![live(&both)], ..good() }, &Wanted::mirror(&both));
+    assert_eq!(state.summary(), Summary::NoTarget);
+    assert!(state.advice().contains("the secondary's"), "{}", state.advice());
+    assert_eq!(Wanted::mirror(&both).clusters(), ["v2", "v1"]);
+}
+
+#[test]
+fn any_state_of_a_mirror_is_good_enough_where_only_its_name_is_known() {
+    let state = judge(good(), &Wanted::any_state_of("shop/hello"));
+    assert!(state.is_live());
+    let found = state.found.expect("found");
+    assert_eq!((found.route, found.candidate), (Route::Live(2), Endpoints::Ready(2)));
+    assert_eq!(found.missing_hosts, ["hello.shop.svc"]);
+    assert!(judge(good(), &Wanted::any_state_of("shop/other")).is_gone());
+}
+
+#[test]
+fn the_module_is_judged_alone() {
+    let state = judge(View { mirrors: vec![], ..good() }, &Wanted::module());
+    assert!(state.module_runs() && !state.module_is_rejected());
+    assert!(judge(View { module: Module::Rejected, ..good() }, &Wanted::module()).module_is_rejected());
+}
+
+#[test]
+fn a_pod_that_cannot_be_asked_is_neither_live_nor_gone() {
+    let place = Place::Pod { namespace: "istio-system".into(), name: "gw-0".into() };
+    let view = Err(AdminError::Unreachable { place, reason: "no".into() });
+    let state = PodState::judge(&PodView { pod: "gw-0".into(), view }, &Wanted::mirror(&hello()));
+    assert_eq!(state.summary().to_string(), "unreachable");
+    assert!(!state.is_live() && !state.is_gone() && !state.module_runs());
+    assert!(state.advice().contains("pod istio-system/gw-0: no"), "{}", state.advice());
+}
