@@ -5,9 +5,8 @@ mod endpoints;
 mod module;
 mod routes;
 
-use kubectl_mirror::envoy::observer::Wrapping;
 use kubectl_mirror::envoy::{MirrorSpec, Selection, metadata, policy, selector};
-use kubectl_mirror::istio::{InstalledBy, Workload, install};
+use kubectl_mirror::istio::{Install, InstalledBy, Workload, Wrapping, install};
 use mirror_core::config::{Knative, Mirror, Target, VERSION, safe_methods};
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::cluster::{Cluster, Gateway, ISTIO_SYSTEM, Service, Traffic};
@@ -37,7 +36,8 @@ impl Hello {
 fn installation(module: &[u8]) -> Value {
     let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
     let workload = Workload { namespace: ISTIO_SYSTEM.to_owned(), labels };
-    let filter = install(&workload, module, InstalledBy::Install, Wrapping::Matched, 0);
+    let what = Install { module, wrapping: Wrapping::Matched, generation: 0, by: InstalledBy::Install };
+    let filter = install(&workload, what);
     serde_json::to_value(filter).expect("JSON")
 }
 
