@@ -95,14 +95,20 @@ impl Envoy {
     /// # Panics
     /// When it does not get ready; its log is shown.
     pub async fn start(binary: &'static Binary, bootstrap: &Value, workers: usize) -> Self {
-        Self::start_in(&std::env::temp_dir(), binary, bootstrap, workers).await
+        Self::start_in(&std::env::temp_dir(), binary, bootstrap, workers, &[]).await
     }
 
-    /// The same with its own directory made in `folder`.
+    /// The same with its own directory made in `folder`, and more command line.
     ///
     /// # Panics
     /// When it does not get ready; its log is shown.
-    pub async fn start_in(folder: &Path, binary: &'static Binary, bootstrap: &Value, workers: usize) -> Self {
+    pub async fn start_in(
+        folder: &Path,
+        binary: &'static Binary,
+        bootstrap: &Value,
+        workers: usize,
+        arguments: &[&str],
+    ) -> Self {
         let directory = tempfile::Builder::new().prefix("mirror-test-").tempdir_in(folder).expect("a directory");
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("envoy.json"), bootstrap.to_string()).expect("the bootstrap is written");
@@ -111,7 +117,7 @@ impl Envoy {
         command.arg("--config-path").arg(path("envoy.json"));
         command.arg("--admin-address-path").arg(path("admin"));
         command.args(["--log-level", "info", "--disable-hot-restart", "--concurrency", &workers.to_string()]);
-        command.stdin(std::process::Stdio::null());
+        command.args(arguments).stdin(std::process::Stdio::null());
         command.stdout(log.try_clone().expect("a second handle")).stderr(log);
 
         let (stop, stopped) = channel();
@@ -167,6 +173,11 @@ impl Envoy {
             line.split_whitespace().next()?.parse::<u64>().ok()
         });
         Duration::from_nanos(times.sum())
+    }
+
+    /// Its version, for example `1.40.0`.
+    pub fn version(&self) -> &str {
+        self.version
     }
 
     /// Where its admin interface listens.

@@ -48,8 +48,8 @@ func newKubeletCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:          "kubelet --address HOST:PORT --pods FILE",
 		SilenceUsage: true,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return serve(command.Context(), address, kubelet{pods: pods})
+		RunE: func(*cobra.Command, []string) error {
+			return serve(address, kubelet{pods: pods})
 		},
 	}
 	command.Flags().StringVar(&address, "address", "", "where to listen")
@@ -57,7 +57,7 @@ func newKubeletCommand() *cobra.Command {
 	return command
 }
 
-func serve(_ context.Context, address string, k kubelet) error {
+func serve(address string, k kubelet) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return err

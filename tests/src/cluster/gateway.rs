@@ -14,10 +14,14 @@ use super::istio::Istio;
 use super::kubernetes::{Behind, Kubernetes};
 use super::objects::Objects;
 use super::{ISTIO_SYSTEM, ports};
+use crate::client::{Protocol, Request, once};
 use crate::envoy::{self, Binary, Envoy};
 
 /// Worker threads of each Envoy.
 const WORKERS: usize = 2;
+
+/// Listeners that were replaced are gone after two seconds, and with them what they alone had loaded. Istio's gateways take 45.
+const DRAIN: [&str; 2] = ["--drain-time-s", "2"];
 
 /// A running gateway pod.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ impl Gateway {
         kubernetes.run_pod(objects, pod, &address).await;
 
         let node = Node { pod: &name, address: &address, version: &version, xds: istio.xds(), admin, prometheus };
-        let envoy = Envoy::start_in(folder.path(), binary, &bootstrap(&node), WORKERS).await;
+        let envoy = Envoy::start_in(folder.path(), binary, &bootstrap(&node), WORKERS, &DRAIN).await;
         let ports = vec![(15000, admin), (15090, prometheus), (8080, external), (8081, local)];
         kubernetes.stand_behind(ISTIO_SYSTEM, &name, &Behind { ports, log: envoy.file("envoy.log") });
         Self { pod: name, envoy, external, local }
@@ -91,6 +95,15 @@ impl Gateway {
     pub async fn dump(&self, resource: &str) -> Value {
         let text = self.envoy.get(&format!("/config_dump?resource={resource}")).await;
         serde_json::from_str(&text).expect("JSON from the admin interface")
+    }
+
+    /// Whether extension discovery has delivered anything that a listener, perhaps an old one, still holds. Also what was
+    /// rejected counts.
+    pub async fn holds_extensions(&self) -> bool {
+        // Where there is none, the page is an error.
+        let request = Request::get("/config_dump?resource=ecds_filters");
+        let answer = once(self.envoy.admin(), Protocol::Http1, &request).await.expect("the admin interface answers");
+        answer.status == 200 && answer.text().contains("EcdsFilterConfig")
     }
 
     /// The log.

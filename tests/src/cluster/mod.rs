@@ -41,6 +41,9 @@
 //! | `knative/` | Knative's installation, and a Knative Service with its Route, revisions and VirtualServices |
 //! | `program.rs`, `ports.rs`, `folder.rs` | processes, free ports, and the folder with all files and logs |
 //!
+//! The gateways are shared too, and with them what the plugin installs there. A test that needs them bare, or changes what
+//! is installed, runs in [`alone_on_cluster`].
+//!
 //! The programs come by `make setup-cluster` into `.tools/rig`. One gateway pod runs the newest and one the oldest of the
 //! Envoys under test. Everything ends with the test's process. The folder with the logs stays until the next run.
 
@@ -56,12 +59,13 @@ mod program;
 mod user;
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::wait;
 use folder::Folder;
 use istio::Istio;
 use kubernetes::Kubernetes;
@@ -85,16 +89,35 @@ pub struct Cluster {
     namespaces: AtomicUsize,
 }
 
+/// Servers and connections must not end with the thread of the test that happened to start them.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
+
+/// Where it cannot be started, all tests but the first fail at once.
+static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| RUNTIME.block_on(Cluster::start()));
+
+/// Who works with the gateways: many, or one alone.
+static GATEWAYS: RwLock<()> = RwLock::new(());
+
 /// Runs a test with the cluster that all tests of this program share; the first one starts it. When the test fails, the
 /// end of each program's log is shown.
 pub fn on_cluster(test: impl AsyncFn(&'static Cluster)) {
-    // Servers and connections must not end with the thread of the test that happened to start them.
-    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
-    // Where it cannot be started, the other tests fail at once.
-    static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| RUNTIME.block_on(Cluster::start()));
+    let _turn = GATEWAYS.read().unwrap_or_else(PoisonError::into_inner);
     let cluster = &*CLUSTER;
     let _shown = ShownOnFailure(cluster);
     RUNTIME.block_on(test(cluster));
+}
+
+/// The same while no other test runs, with gateways into which nothing is installed. What it installs is removed after it.
+pub fn alone_on_cluster(test: impl AsyncFn(&'static Cluster)) {
+    let _turn = GATEWAYS.write().unwrap_or_else(PoisonError::into_inner);
+    let cluster = &*CLUSTER;
+    let _shown = ShownOnFailure(cluster);
+    RUNTIME.block_on(async {
+        // What was left by a test that failed, too.
+        cluster.bare_gateways().await;
+        test(cluster).await;
+        cluster.bare_gateways().await;
+    });
 }
 
 impl Cluster {
@@ -140,6 +163,16 @@ impl Cluster {
     /// The gateway pod with the newest Envoy.
     pub fn gateway(&self) -> &Gateway {
         &self.gateways[0]
+    }
+
+    /// Removes all that is installed into the gateways, and waits until they let go of it.
+    async fn bare_gateways(&self) {
+        for name in self.objects.names(Kind::ENVOY_FILTER, ISTIO_SYSTEM, "").await {
+            self.objects.delete(Kind::ENVOY_FILTER, ISTIO_SYSTEM, &name).await;
+        }
+        for gateway in &self.gateways {
+            wait::until("the gateways to be bare", async || (!gateway.holds_extensions().await).then_some(())).await;
+        }
     }
 
     /// The folder with all files and logs.

@@ -1,8 +1,11 @@
 //! The harness itself: were it blind, every other test would be.
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Protocol, Request, Steady, once};
-use mirror_tests::cluster::{Service, Traffic, on_cluster};
+use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Service, Traffic, on_cluster};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[test]
 fn rights_are_enforced() {
@@ -67,6 +70,33 @@ fn a_changed_route_loses_no_request() {
             let met = steady.stop().await;
             met.assert_all_right();
             assert!(met.right > 0);
+        }
+    });
+}
+
+/// What comes back on a port of a pod, by way of the API server.
+async fn get_by_port_forward(cluster: &Cluster, pod: &str, port: u16, path: &str) -> String {
+    let pods: Api<Pod> = Api::namespaced(cluster.objects().client(), ISTIO_SYSTEM);
+    let mut forwarder = pods.portforward(pod, &[port]).await.expect("a forwarded port");
+    let mut stream = forwarder.take_stream(port).expect("its stream");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: pod\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("the request is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer in UTF-8");
+    answer
+}
+
+#[test]
+fn a_gateway_pod_is_reached_through_the_api_server() {
+    on_cluster(async |cluster| {
+        for gateway in cluster.gateways() {
+            let version = gateway.envoy().version();
+            let answer = get_by_port_forward(cluster, gateway.pod(), 15000, "/server_info").await;
+            assert!(answer.contains(&format!("/{version}/")) && answer.contains(gateway.pod()), "{answer}");
+            let answer = get_by_port_forward(cluster, gateway.pod(), 15090, "/stats/prometheus").await;
+            assert!(answer.contains("envoy_server_live"), "{answer}");
+            let log = cluster.admin().kubectl_ok(&["logs", "-n", ISTIO_SYSTEM, gateway.pod(), "--tail=1"]);
+            assert_eq!(log.lines().count(), 1, "{log}");
         }
     });
 }

@@ -1,3 +1,4 @@
 //! Tests on a cluster: real API server, real Istio, real Envoys. One theme a file.
 
+mod facts;
 mod harness;
