@@ -312,5 +312,9 @@ async fn all_mirrors(cluster: &Cluster) -> Check {
         return Check::not(WHAT, Health::Warning, unreadable.join("; "), "enable or disable them again");
     }
     let names: Vec<String> = inventory.mirrors.iter().map(|found| found.name.to_string()).collect();
+    if !inventory.unseen.is_empty() {
+        let seen = if names.is_empty() { "none that can be seen".to_owned() } else { names.join(", ") };
+        return Check::not(WHAT, Health::Unknown, seen, format!("rights are missing: {}", inventory.unseen.join("; ")));
+    }
     Check::ok(WHAT, if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
 }
