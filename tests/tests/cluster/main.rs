@@ -2,3 +2,5 @@
 
 mod facts;
 mod harness;
+mod roles;
+mod shop;
