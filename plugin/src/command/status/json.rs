@@ -17,6 +17,7 @@
 //! | `.expired` | whether its time has run out |
 //! | `.stale[]` | why its objects are not what would be written today |
 //! | `.impossible` | why it could not be made today, or null |
+//! | `.unchecked` | why it is not known whether it is stale or impossible (rights are missing), or null |
 //! | `.pods[]` | `pod`, `state` (one word), `advice` (a sentence), and where the pod could be asked `module`, `route`, `candidate` (its endpoints), `envoy`, `istio` |
 
 use anyhow::Result;
@@ -67,6 +68,7 @@ struct Mirror<'a> {
     expired: bool,
     stale: &'a [String],
     impossible: Option<&'a str>,
+    unchecked: Option<&'a str>,
     pods: Vec<Pod<'a>>,
 }
 
@@ -101,6 +103,7 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
             expired: standing.expired,
             stale: &standing.stale,
             impossible: standing.impossible.as_deref(),
+            unchecked: standing.unchecked.as_deref(),
             pods: standing.pods.iter().map(Pod::from).collect(),
         }
     }
