@@ -5,6 +5,7 @@ mod doctor;
 mod facts;
 mod gitops;
 mod harness;
+mod kubectl;
 mod refusals;
 mod roles;
 mod shop;
