@@ -196,6 +196,12 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
         let reasons = standing.stale.join("; ");
         remarks.push((Paint::Yellow, format!("Stale: {reasons}. Rebuild it: kubectl mirror sync {}", name.route)));
     }
+    for host in standing.unserved_hosts() {
+        let line = format!(
+            "No gateway pod copies requests to {host}: another VirtualService may be in front of Knative's for it."
+        );
+        remarks.push((Paint::Yellow, line));
+    }
     for pod in standing.pods.iter().filter(|pod| !pod.is_live()) {
         remarks.push((Paint::Yellow, format!("{}: {}", pod.pod, pod.advice())));
     }
