@@ -120,6 +120,27 @@ test-all-envoys: setup $(foreach v,$(ENVOYS_ALL),$(call envoy,$(v))) ## End to e
 	@MIRROR_TEST_ENVOYS=$(call colon_list,$(foreach v,$(ENVOYS_ALL),$(call envoy,$(v)))) \
 	    $(CARGO) test --locked -p mirror-tests --lib --test e2e
 
+# The HTML report in a real browser: Chromium from an npm package, or whatever BROWSER says. PICTURES=FOLDER keeps pictures.
+BROWSER := $(TOOLS)/chromium/chromium
+.PHONY: test-browser
+test-browser: build node ## The HTML report in a headless Chromium (not part of `make test`)
+	@export PATH="$(NODE_PATH_PREFIX)$$PATH"; \
+	test -x $(BROWSER) || tests/browser/get.sh $(dir $(BROWSER)); \
+	node tests/browser/run.mjs target/release/kubectl-mirror $(BROWSER) $(PICTURES)
+
+# The examples in the real programs. Prometheus comes from Debian's package, what checks them from Go, npm and pip.
+.PHONY: test-monitoring
+test-monitoring: setup build ## examples/monitoring in a real Prometheus (not part of `make test`)
+	@tests/examples/get-monitoring.sh $(TOOLS)/monitoring
+	@ENVOY_BIN=$(call envoy,$(ENVOY_NEWEST)) $(TOOLS)/monitoring/python/bin/python tests/examples/monitoring.py \
+	    target/release/kubectl-mirror $(TOOLS)/monitoring
+
+.PHONY: test-gates
+test-gates: setup build $(TOOLS)/node/node ## examples/ci: checked, and what they run, run (not part of `make test`)
+	@tests/examples/get-gates.sh $(TOOLS)/gates
+	@ENVOY_BIN=$(call envoy,$(ENVOY_NEWEST)) $(TOOLS)/gates/python/bin/python tests/examples/gates.py \
+	    target/release/kubectl-mirror $(TOOLS)/gates $(TOOLS)/node/node
+
 .PHONY: bench
 bench: setup ## The costs inside Envoy and the engine's speed, measured side by side
 	@$(CARGO) bench --locked -p mirror-core --bench engine

@@ -46,6 +46,8 @@ pub struct Admin {
     /// What a pod is reached by.
     cluster: Option<Cluster>,
     timeout: Duration,
+    /// The most bytes of one page.
+    largest: usize,
     /// A connection that is not in use.
     idle: Arc<Mutex<Option<Connection>>>,
 }
@@ -73,13 +75,19 @@ pub struct Page {
 impl Admin {
     /// The admin page at an address.
     pub fn at(address: Address) -> Self {
-        Self { place: Place::Address(address), cluster: None, timeout: TIMEOUT, idle: Arc::default() }
+        Self {
+            place: Place::Address(address),
+            cluster: None,
+            timeout: TIMEOUT,
+            largest: LARGEST_PAGE,
+            idle: Arc::default(),
+        }
     }
 
     /// The admin page of an Envoy in a pod, on the port that Istio gives it.
     pub fn of_pod(cluster: &Cluster, namespace: &str, pod: &str) -> Self {
         let place = Place::Pod { namespace: namespace.to_owned(), name: pod.to_owned() };
-        Self { place, cluster: Some(cluster.clone()), timeout: TIMEOUT, idle: Arc::default() }
+        Self { place, cluster: Some(cluster.clone()), timeout: TIMEOUT, largest: LARGEST_PAGE, idle: Arc::default() }
     }
 
     /// The same with another bound on the time that one page may take (10 s).
@@ -166,9 +174,9 @@ impl Admin {
 
     async fn collect(&self, path: &str, response: Response<Incoming>) -> Result<(Response<()>, Bytes), AdminError> {
         let (parts, body) = response.into_parts();
-        let body = Limited::new(body, LARGEST_PAGE).collect().await.map_err(|error| {
+        let body = Limited::new(body, self.largest).collect().await.map_err(|error| {
             if error.is::<LengthLimitError>() {
-                return self.not_envoy(path, format!("it is longer than {} MiB", LARGEST_PAGE >> 20));
+                return self.not_envoy(path, format!("it is longer than {} bytes", self.largest));
             }
             self.unreachable(error.as_ref())
         })?;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use kube::core::{NamespaceResourceScope, Resource, Status};
+use kube::core::Status;
 use thiserror::Error;
+
+use super::{Asked, Right, Verb};
 
 /// What went wrong.
 #[derive(Debug, Error)]
@@ -92,7 +94,7 @@ pub struct Forbidden {
     /// What the server said.
     pub message: String,
     /// The right that is missing.
-    pub right: super::Right,
+    pub right: Right,
     /// Whom the server takes the user for; empty where it does not say.
     pub user: String,
 }
@@ -119,89 +121,6 @@ impl fmt::Display for Conflict {
              run the command again with --force-conflicts to take the fields over.",
             self.object, self.message
         )
-    }
-}
-
-/// What a request is to do, in RBAC's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum Verb {
-    Get,
-    List,
-    Create,
-    Patch,
-    Delete,
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Create => "create",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-        })
-    }
-}
-
-/// What was asked of the server, so that an error can say it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
-    /// What to do.
-    pub verb: Verb,
-    /// The API group; empty for the core.
-    pub group: String,
-    /// The API's version.
-    pub version: String,
-    /// The kind.
-    pub kind: String,
-    /// The resource, in the plural.
-    pub plural: String,
-    /// A part of the resource, for example `portforward`.
-    pub subresource: Option<&'a str>,
-    /// The namespace; all where `None`.
-    pub namespace: Option<&'a str>,
-    /// The object; all where `None`.
-    pub name: Option<&'a str>,
-}
-
-impl<'a> Asked<'a> {
-    /// A request about objects of the kind `K`.
-    pub fn of<K>(verb: Verb, namespace: Option<&'a str>, name: Option<&'a str>) -> Self
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        Self {
-            verb,
-            group: K::group(&()).into_owned(),
-            version: K::version(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-            plural: K::plural(&()).into_owned(),
-            subresource: None,
-            namespace,
-            name,
-        }
-    }
-
-    /// `services.serving.knative.dev`, or `pods` alone.
-    fn resource(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
-    }
-
-    fn group_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    fn right(&self) -> super::Right {
-        super::Right {
-            verb: self.verb.to_string(),
-            group: self.group.clone(),
-            resource: self.plural.clone(),
-            subresource: self.subresource.map(str::to_owned),
-            namespace: self.namespace.map(str::to_owned),
-            name: None,
-        }
     }
 }
 
@@ -240,11 +159,15 @@ impl Error {
         match status.code {
             401 => Self::Unauthorized { server },
             403 => Self::Forbidden(Box::new(Forbidden::new(status.message, asked))),
-            404 if names_an_object => Self::NotFound {
-                resource: asked.resource(),
-                name: details.map(|details| details.name.clone()).unwrap_or_default(),
-                namespace: asked.namespace.map(str::to_owned),
-            },
+            404 if names_an_object => {
+                // What is missing may be another thing than was asked for: the namespace.
+                let is_namespace = details.is_some_and(|details| details.kind == "namespaces");
+                Self::NotFound {
+                    resource: if is_namespace { "namespaces".to_owned() } else { asked.resource() },
+                    name: details.map(|details| details.name.clone()).unwrap_or_default(),
+                    namespace: asked.namespace.filter(|_| !is_namespace).map(str::to_owned),
+                }
+            }
             404 => Self::NoKind { kind: asked.kind.clone(), group_version: asked.group_version() },
             409 => {
                 let causes = details.map(|details| details.causes.as_slice()).unwrap_or_default();
@@ -352,6 +275,10 @@ mod tests {
                 "envoyfilters.networking.istio.io \"kubectl-mirror\" not found in namespace istio-system".to_owned(),
             ),
             (
+                json!({ "code": 404, "reason": "NotFound", "details": { "name": "nowhere", "kind": "namespaces" } }),
+                "namespaces \"nowhere\" not found".to_owned(),
+            ),
+            (
                 json!({ "code": 404, "message": "404 page not found" }),
                 "the server does not know EnvoyFilters (networking.istio.io/v1alpha3): is Istio installed?".to_owned(),
             ),
@@ -396,10 +323,10 @@ mod tests {
         let asked = Asked { group: String::new(), plural: "pods".into(), ..asked() };
         let forbidden = Forbidden::new(message.to_owned(), &asked);
         assert_eq!(forbidden.user, "system:serviceaccount:a:b");
-        assert_eq!(forbidden.right, super::super::Right::new("create", "pods/portforward", "istio-system"));
+        assert_eq!(forbidden.right, Right::new("create", "pods/portforward", "istio-system"));
         // A message in other words leaves what was asked for.
         let forbidden = Forbidden::new("no".to_owned(), &asked);
-        assert_eq!(forbidden.right, super::super::Right::new("patch", "pods", "istio-system"));
+        assert_eq!(forbidden.right, Right::new("patch", "pods", "istio-system"));
         assert!(Error::Forbidden(Box::new(forbidden)).is_forbidden());
     }
 }

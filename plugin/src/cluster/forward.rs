@@ -23,13 +23,12 @@ impl Cluster {
     /// Connects to a port of a pod. That nobody listens there shows only when something is read.
     ///
     /// # Errors
-    /// See [`Error`]; needs the right to `create pods/portforward`.
+    /// See [`Error`]; needs the right to `get pods/portforward` (a WebSocket begins as a GET); newer servers ask
+    /// for `create` as well.
     pub async fn forward(&self, namespace: &str, pod: &str, port: u16) -> Result<PodStream, Error> {
         let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), namespace);
-        let asked = Asked {
-            subresource: Some("portforward"),
-            ..Asked::of::<v1::Pod>(Verb::Create, Some(namespace), Some(pod))
-        };
+        let asked =
+            Asked { subresource: Some("portforward"), ..Asked::of::<v1::Pod>(Verb::Get, Some(namespace), Some(pod)) };
         let mut forwarder = self.ask(asked, api.portforward(pod, &[port])).await?;
         let refusal = forwarder.take_error(port).map(|error| Box::pin(error) as Pin<Box<_>>);
         let Some(stream) = forwarder.take_stream(port) else {
@@ -109,8 +108,8 @@ mod tests {
         assert!(refused.contains("pod istio-system/other: ") && refused.contains("connection refused"), "{refused}");
         let missing = said(server.clone(), "gw-7").await;
         assert!(missing.contains("pods \"gw-7\" not found in namespace istio-system"), "{missing}");
-        let forbidden = said(server.forbid("create", "pods/portforward"), "gw-0").await;
-        assert!(forbidden.ends_with("ask for: create pods/portforward in namespace istio-system"), "{forbidden}");
+        let forbidden = said(server.forbid("get", "pods/portforward"), "gw-0").await;
+        assert!(forbidden.ends_with("ask for: get pods/portforward in namespace istio-system"), "{forbidden}");
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 //! `pods.rs` and `forward.rs` are what can be asked of it. Whatever fails says so by `error.rs`, in kubectl's words.
 
 pub mod apply;
+mod asked;
 pub mod connection;
 pub mod error;
 pub mod forward;
@@ -20,8 +21,9 @@ use kube::Client;
 use tokio::time::timeout;
 
 pub use apply::{Applied, ApplyOptions, Change, Precondition};
+pub use asked::{Asked, Verb};
 pub use connection::Connection;
-pub use error::{Asked, Error, Forbidden, Verb};
+pub use error::{Conflict, Error, Forbidden};
 pub use pods::Pod;
 pub use read::Scope;
 pub use rights::Right;

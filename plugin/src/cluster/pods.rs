@@ -115,7 +115,7 @@ mod tests {
 apiVersion: v1
 kind: Pod
 metadata: {name: gw-1, namespace: istio-system, labels: {istio: ingressgateway, app: gw}}
-spec: {containers: [{name: helper, image: 'helper:9'}, {name: istio-proxy, image: 'registry.local:5000/istio/proxyv2:1.28.3-distroless'}]}
+spec: {containers: [{name: helper, image: 'helper:9'}, {name: istio-proxy, image: 'images.example.com:5000/istio/proxyv2:1.28.3-distroless'}]}
 status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}
 ---
 apiVersion: v1

@@ -209,7 +209,7 @@ impl FakeServer {
             panic!("no path of a port-forward: {}", parts.uri);
         };
         let target = Target {
-            verb: "create",
+            verb: "get",
             group: String::new(),
             resource: "pods/portforward".to_owned(),
             namespace: (*namespace).to_owned(),

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use kube::client::Body;
 use tower::{Layer, Service};
 
@@ -50,7 +50,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let asked = format!("{} {}{}", request.method(), self.server, request.uri());
+        let asked = format!("{} {}{}", request.method(), self.server, tidy(request.uri()));
         let begun = Instant::now();
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -62,5 +62,26 @@ where
             }
             answer
         })
+    }
+}
+
+/// The path and the query, without the marks of an empty first parameter that kube leaves.
+fn tidy(uri: &Uri) -> String {
+    uri.to_string().replace("?&", "?").trim_end_matches('?').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_shown_as_kubectl_shows_them() {
+        for (uri, shown) in [
+            ("/api/v1/pods", "/api/v1/pods"),
+            ("/api/v1/pods?", "/api/v1/pods"),
+            ("/api/v1/pods?&limit=500&labelSelector=a%3Db", "/api/v1/pods?limit=500&labelSelector=a%3Db"),
+        ] {
+            assert_eq!(tidy(&Uri::from_static(uri)), shown);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::output;
 use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
-use crate::report::{build, json, junit, markdown, table};
+use crate::report::{build, html, json, junit, markdown, table};
 use crate::source::admin;
 use crate::steps::{Which, gateways, mirrors};
 
@@ -69,6 +69,8 @@ pub enum Format {
     Yaml,
     /// For a pull request.
     Markdown,
+    /// For a browser: one page that needs nothing else.
+    Html,
     /// For continuous integration: JUnit's XML, in which each --fail-on that holds has failed, or, without any, each
     /// difference.
     Junit,
@@ -150,6 +152,7 @@ pub fn show(report: &Report, format: Format, conditions: &[Conditions]) -> anyho
         Format::Json => json::render(report),
         Format::Yaml => json::render_yaml(report),
         Format::Markdown => markdown::render(report),
+        Format::Html => html::render(report),
         Format::Junit => junit::render(report, conditions),
         Format::Name => report.mirrors.iter().map(|mirror| format!("{}\n", mirror.name)).collect(),
     };

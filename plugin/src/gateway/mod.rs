@@ -17,7 +17,7 @@ pub use state::{Found, PodState, Route, Summary, Wanted};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};
 
-use crate::admin::{Admin, each};
+use crate::admin::{Admin, AdminError, each};
 use crate::cluster::{Cluster, Pod};
 use crate::source;
 
@@ -64,6 +64,13 @@ impl Gateways {
     pub async fn states(&self, wanted: &Wanted) -> Vec<PodState> {
         let views = self.view(&wanted.clusters()).await;
         views.iter().map(|view| PodState::judge(view, wanted)).collect()
+    }
+
+    /// Whether the listeners of each ask for the module.
+    async fn hooks(&self) -> Vec<(String, Result<bool, AdminError>)> {
+        let answers = each(&self.admins, |admin| async move { module::is_hooked(&admin).await }).await;
+        let names = self.admins.iter().map(|admin| admin.place().name().to_owned());
+        names.zip(answers).collect()
     }
 
     /// What they have counted so far, summed.

@@ -26,13 +26,18 @@ pub(super) async fn read(admin: &Admin, instance: &Instance) -> Result<Module, A
     if !delivered.configs.is_empty() {
         return Ok(if instance.loaded { Module::Stopped } else { Module::Rejected });
     }
+    Ok(if is_hooked(admin).await? { Module::Waiting } else { Module::Missing })
+}
+
+/// Whether listeners ask for the module.
+pub(super) async fn is_hooked(admin: &Admin) -> Result<bool, AdminError> {
     for kind in ["dynamic", "static"] {
-        let listeners = admin.get(&format!("/config_dump?resource={kind}_listeners")).await?;
-        if asks_for_it(&listeners.body) {
-            return Ok(Module::Waiting);
+        let listeners = admin.get_opt(&format!("/config_dump?resource={kind}_listeners")).await?;
+        if listeners.is_some_and(|page| asks_for_it(&page.body)) {
+            return Ok(true);
         }
     }
-    Ok(Module::Missing)
+    Ok(false)
 }
 
 /// Whether listeners ask for an extension of the module's name. The text is looked through, not read: listeners can be large,

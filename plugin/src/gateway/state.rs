@@ -127,11 +127,6 @@ impl PodState {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Running)
     }
 
-    /// Whether nothing of the module is left there. `false` for a pod that could not be asked.
-    pub fn module_is_gone(&self) -> bool {
-        self.found.as_ref().is_ok_and(|found| found.module == Module::Missing)
-    }
-
     /// Whether Envoy refused the module.
     pub fn module_is_rejected(&self) -> bool {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)

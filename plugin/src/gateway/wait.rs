@@ -8,6 +8,7 @@ use tokio::signal;
 use tokio::time::{Instant, sleep};
 
 use super::{Gateways, PodState, Wanted};
+use crate::admin::AdminError;
 
 /// How long to wait between two looks.
 const LOOK: Duration = Duration::from_millis(500);
@@ -35,7 +36,8 @@ pub enum End {
 impl Gateways {
     /// Looks at every pod until `is_good` holds in all of them, at the latest until `timeout` is over or the user presses
     /// Ctrl-C (then there are no states where not even the first look was done). At least one look is taken; where there are
-    /// no pods, all is well at once. On a terminal, stderr shows `what` is waited for and how far it is.
+    /// no pods, all is well at once. A state that no wait can mend, as a rejected module, `is_good` may let pass, to be looked
+    /// at afterwards. On a terminal, stderr shows `what` is waited for and how far it is.
     pub async fn wait_until(
         &self,
         wanted: &Wanted,
@@ -43,32 +45,60 @@ impl Gateways {
         what: &str,
         is_good: impl Fn(&PodState) -> bool,
     ) -> Waited {
-        let deadline = Instant::now() + timeout;
-        let bar = progress();
-        let interrupted = interrupt();
-        tokio::pin!(interrupted);
-        let mut states = Vec::new();
-        let end = loop {
-            tokio::select! {
-                seen = self.states(wanted) => states = seen,
-                () = &mut interrupted => break End::Interrupted,
-            }
-            let good = states.iter().filter(|state| is_good(state)).count();
-            bar.set_message(format!("{what}: {good} of {} gateway pods", states.len()));
-            if good == states.len() {
-                break End::Done;
-            }
-            if Instant::now() + LOOK >= deadline {
-                break End::TimedOut;
-            }
-            tokio::select! {
-                () = sleep(LOOK) => {}
-                () = &mut interrupted => break End::Interrupted,
-            }
-        };
-        bar.finish_and_clear();
+        let (states, end) = watch(async || self.states(wanted).await, timeout, what, is_good).await;
         Waited { states, end }
     }
+
+    /// Waits until the listeners of every pod ask for the module, or (`hooked` false) until none does. A module that they
+    /// do not ask for any more goes on running until the last connection of the listeners before is drained.
+    ///
+    /// Returns the pods that are not there yet, each with what is known of it.
+    pub async fn wait_until_hooked(&self, hooked: bool, timeout: Duration, what: &str) -> Vec<String> {
+        let is_good =
+            |(_, hook): &(String, Result<bool, AdminError>)| hook.as_ref().is_ok_and(|found| *found == hooked);
+        let (hooks, _) = watch(async || self.hooks().await, timeout, what, is_good).await;
+        let late = hooks.into_iter().filter(|hook| !is_good(hook));
+        late.map(|(pod, hook)| match hook {
+            Ok(true) => format!("{pod}: its listeners still ask for the filter"),
+            Ok(false) => format!("{pod}: its listeners do not ask for the filter yet"),
+            Err(error) => format!("{pod}: {error}"),
+        })
+        .collect()
+    }
+}
+
+/// Looks until `is_good` holds for all that is seen, the time is over or the user presses Ctrl-C.
+async fn watch<T>(
+    look: impl AsyncFn() -> Vec<T>,
+    timeout: Duration,
+    what: &str,
+    is_good: impl Fn(&T) -> bool,
+) -> (Vec<T>, End) {
+    let deadline = Instant::now() + timeout;
+    let bar = progress();
+    let interrupted = interrupt();
+    tokio::pin!(interrupted);
+    let mut seen = Vec::new();
+    let end = loop {
+        tokio::select! {
+            new = look() => seen = new,
+            () = &mut interrupted => break End::Interrupted,
+        }
+        let good = seen.iter().filter(|one| is_good(one)).count();
+        bar.set_message(format!("{what}: {good} of {} gateway pods", seen.len()));
+        if good == seen.len() {
+            break End::Done;
+        }
+        if Instant::now() + LOOK >= deadline {
+            break End::TimedOut;
+        }
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = &mut interrupted => break End::Interrupted,
+        }
+    };
+    bar.finish_and_clear();
+    (seen, end)
 }
 
 /// A line on stderr, where that is a terminal.

@@ -4,6 +4,7 @@
 pub mod build;
 pub mod examples;
 pub mod fail_on;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;

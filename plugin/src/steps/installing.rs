@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use super::GatewayPods;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
-use crate::gateway::{End, Gateways, PodState, Wanted};
+use crate::gateway::{Gateways, PodState, Wanted};
 use crate::istio::conflict::check_owner;
 use crate::istio::install::{Install, Installed};
 use crate::istio::{InstalledBy, install, names};
@@ -79,28 +79,40 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
 /// A pod that does not compare with it, in which case what was there before is restored, and what the API server refuses.
 pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Outcome> {
     let before = installed(cluster, gateway).await?;
-    let outcome = apply(cluster, &object(gateway, before.as_ref(), how), how.options).await?;
-    let Some(timeout) = how.wait.filter(|_| !how.options.dry_run) else { return Ok(outcome) };
-    if outcome.change == Change::Unchanged {
+    let first = object(gateway, before.as_ref(), how);
+    let outcome = apply(cluster, &first, how.options).await?;
+    let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
+        return Ok(outcome);
+    };
+    let mut late = wait(cluster, gateway, timeout / 2).await;
+    if late.is_empty() {
         return Ok(outcome);
     }
-    let pods = Gateways::of(cluster, &gateway.pods);
-    let what = "installing the filter";
-    let waited = pods.wait_until(&Wanted::module(), timeout, what, is_settled).await;
-    if waited.states.iter().all(PodState::module_runs) {
-        return Ok(outcome);
-    }
-    if waited.states.iter().any(PodState::module_is_rejected) && waited.end != End::Interrupted {
-        // A proxy without the match wrapper takes the bare module.
-        let bare = make(gateway, before.as_ref(), how, Wrapping::Bare);
-        let outcome = apply(cluster, &bare, how.options).await?;
-        let waited = pods.wait_until(&Wanted::module(), timeout, what, PodState::module_runs).await;
-        if waited.end == End::Done {
-            return Ok(outcome);
+    if Installed::of(&first).wrapping == Wrapping::Matched {
+        // A proxy that was built without the match wrapper takes the bare module.
+        let bare = apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await?;
+        late = wait(cluster, gateway, timeout / 2).await;
+        if late.is_empty() {
+            return Ok(bare);
         }
-        return Err(take_back(cluster, gateway, before, how.options, &waited.states).await);
     }
-    Err(take_back(cluster, gateway, before, how.options, &waited.states).await)
+    Err(take_back(cluster, gateway, before, how.options, &late).await)
+}
+
+/// Waits until every pod compares, or one refuses the module. Returns the pods that do not compare, each with what is known
+/// of it.
+async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Vec<String> {
+    const WHAT: &str = "installing the filter";
+    let pods = Gateways::of(cluster, &gateway.pods);
+    // A module that is just being removed may run on while connections are drained: that it runs is not enough.
+    let late = pods.wait_until_hooked(true, timeout, WHAT).await;
+    if !late.is_empty() {
+        return late;
+    }
+    let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
+    let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
+    let late = waited.states.iter().filter(|state| !state.module_runs());
+    late.map(|state| format!("{}: {}", state.pod, state.advice())).collect()
 }
 
 /// The object that [`put`] applies first.
@@ -119,11 +131,6 @@ fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, 
     install(&gateway.workload, Install { module: MODULE, wrapping, generation, by })
 }
 
-/// There is nothing more to wait for.
-fn is_settled(state: &PodState) -> bool {
-    state.module_runs() || state.module_is_rejected()
-}
-
 async fn apply(cluster: &Cluster, object: &EnvoyFilter, options: ApplyOptions) -> Result<Outcome> {
     let applied = cluster.apply(object, options).await?;
     Ok(Outcome { object: applied.object, change: applied.change })
@@ -135,7 +142,7 @@ async fn take_back(
     gateway: &GatewayPods,
     before: Option<EnvoyFilter>,
     options: ApplyOptions,
-    states: &[PodState],
+    pods: &[String],
 ) -> anyhow::Error {
     let (undone, was) = match before {
         Some(mut object) => {
@@ -154,12 +161,7 @@ async fn take_back(
         Ok(()) => format!("It was {was} again; traffic was not affected."),
         Err(error) => format!("It could not be {was} again: {error}"),
     };
-    let pods: Vec<String> = states
-        .iter()
-        .filter(|state| !state.module_runs())
-        .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
-        .collect();
-    anyhow!("the filter does not run on every gateway pod of {}:{}\n{undone}", gateway.workload, pods.concat())
+    anyhow!("the filter does not run on every gateway pod of {}:\n  {}\n{undone}", gateway.workload, pods.join("\n  "))
 }
 
 /// Takes the filter out of these pods. Tells whether it was there.
@@ -177,13 +179,10 @@ pub async fn remove(
     let precondition = Precondition { uid: object.metadata.uid.clone(), ..Precondition::default() };
     cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, precondition, dry_run).await?;
     if let Some(timeout) = wait.filter(|_| !dry_run) {
-        let waited = Gateways::of(cluster, &gateway.pods)
-            .wait_until(&Wanted::module(), timeout, "removing the filter", PodState::module_is_gone)
-            .await;
-        if waited.end != End::Done {
-            let pods: Vec<&str> =
-                waited.states.iter().filter(|state| !state.module_is_gone()).map(|state| state.pod.as_str()).collect();
-            bail!("{} has been removed, but these pods have not let go of the filter yet: {}", name, pods.join(", "));
+        let pods = Gateways::of(cluster, &gateway.pods);
+        let late = pods.wait_until_hooked(false, timeout, "removing the filter").await;
+        if !late.is_empty() {
+            bail!("{name} has been removed, but not all gateway pods have let go of it:\n  {}", late.join("\n  "));
         }
     }
     Ok(Some(object))

@@ -205,7 +205,7 @@ async fn filter(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
     match &installed {
         None => checks.push(Check::ok(WHAT, format!("not installed on {} yet; `enable` does", gateway.workload))),
         Some(object) => {
-            let version = Installed::of(&object).version;
+            let version = Installed::of(object).version;
             if version.as_deref() == Some(names::PLUGIN_VERSION) {
                 checks.push(Check::ok(WHAT, format!("installed on {}, of this version", gateway.workload)));
             } else {

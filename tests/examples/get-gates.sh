@@ -1,0 +1,31 @@
+#!/bin/sh
+# Gets what checks the CI examples, into FOLDER: actionlint out of its Go module, gitlab-ci-local out of its npm package, and
+# a Python that reads YAML.
+#
+#   tests/examples/get-gates.sh FOLDER
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$1
+mkdir -p "$folder"
+
+needs() {
+    command -v "$1" >/dev/null || { echo "error: $1 is needed to get $2" >&2; exit 1; }
+}
+
+if [ ! -x "$folder/actionlint" ]; then
+    needs go actionlint
+    echo "getting actionlint" >&2
+    GOWORK=off GOBIN="$folder" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+fi
+if [ ! -d "$folder/node_modules/gitlab-ci-local" ]; then
+    needs npm gitlab-ci-local
+    echo "getting gitlab-ci-local" >&2
+    npm install --silent --no-audit --no-fund --no-save --prefix "$folder" gitlab-ci-local@4.75.1
+fi
+if [ ! -x "$folder/python/bin/python" ]; then
+    python3 -m venv "$folder/python.part"
+    "$folder/python.part/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+    # Scripts in it would name the old folder; the interpreter does not care.
+    mv "$folder/python.part" "$folder/python"
+fi
