@@ -192,12 +192,17 @@ pub fn change_of(before: Option<&Found>) -> Change {
     if before.is_some() { Change::Configured } else { Change::Created }
 }
 
-/// Says on stdout what was done, in kubectl's words: `mirror.kubectl-mirror/hello created`.
+/// Says on stdout what was done, see [`sentence`].
 ///
 /// # Errors
 /// Stdout cannot be written to.
 pub fn said(kind: &str, name: &str, what: impl std::fmt::Display, dry_run: DryRun) -> Result<()> {
-    output::data(&format!("{kind}.kubectl-mirror/{name} {what}{}\n", dry_run.suffix()))
+    output::data(&(sentence(kind, name, what, dry_run) + "\n"))
+}
+
+/// What was done, in kubectl's words: `mirror.kubectl-mirror/hello created`.
+pub fn sentence(kind: &str, name: &str, what: impl std::fmt::Display, dry_run: DryRun) -> String {
+    format!("{kind}.kubectl-mirror/{name} {what}{}", dry_run.suffix())
 }
 
 /// Prints objects on stdout.

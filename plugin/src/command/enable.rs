@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Error, Pod};
+use crate::cluster::{Change, Cluster, Connection, Error, Pod};
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
@@ -169,6 +169,11 @@ impl Enabling<'_> {
                 Some(Error::Forbidden(forbidden)) => Ok(Seen::Nothing(forbidden.right.to_string())),
                 _ => Err(error),
             },
+            Err(error) if error.downcast_ref().is_some_and(Error::is_forbidden) => Err(anyhow!(
+                "{error:#}\nA mirror of the strategy overlay needs rights to the gateways (examples/rbac/platform-team.yaml); \
+                 with rights in namespace {} alone, add --strategy virtualservice",
+                self.name.namespace
+            )),
             Err(error) => Err(error),
         }
     }
@@ -252,9 +257,7 @@ impl Enabling<'_> {
         let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
             match installing::ensure(self.cluster, gateway, how).await {
-                Ok(Some(done)) => {
-                    common::said("filter", &gateway.workload.suffix(), done.change, self.args.applying.dry_run)?
-                }
+                Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
                 Ok(None) => {}
                 Err(error)
                     if plan.intent.strategy == Strategy::VirtualService
@@ -268,6 +271,16 @@ impl Enabling<'_> {
         Ok(())
     }
 
+    /// Says that the filter was installed; not between the objects that are printed.
+    fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
+        let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
+        if self.args.applying.output.is_none() {
+            return common::said("filter", &name, change, dry_run);
+        }
+        message(common::sentence("filter", &name, change, dry_run));
+        Ok(())
+    }
+
     /// The tag that was added for what the mirror copied to before is not needed any more.
     async fn drop_old_tag(&self, before: Option<&Found>, plan: &Plan) -> Result<()> {
         let old = before.and_then(|found| found.intent.as_ref().ok()?.tag_added.clone());
@@ -278,7 +291,7 @@ impl Enabling<'_> {
     }
 
     /// Says what was done to the mirror, or prints its objects.
-    fn show(&self, objects: &Objects, change: crate::cluster::Change) -> Result<ExitStatus> {
+    fn show(&self, objects: &Objects, change: Change) -> Result<ExitStatus> {
         match self.args.applying.output {
             Some(format) => common::print(objects, format)?,
             None => common::said("mirror", &self.name.route, change, self.args.applying.dry_run)?,

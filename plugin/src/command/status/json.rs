@@ -18,6 +18,7 @@
 //! | `.stale[]` | why its objects are not what would be written today |
 //! | `.unserved_hosts[]` | hosts whose requests no gateway pod copies |
 //! | `.impossible` | why it could not be made today, or null |
+//! | `.unchecked` | why it is not known whether it is stale or impossible (rights are missing), or null |
 //! | `.pods[]` | `pod`, `state` (one word), `advice` (a sentence), and where the pod could be asked `module`, `route`, `candidate` (its endpoints), `envoy`, `istio` |
 
 use anyhow::Result;
@@ -69,6 +70,7 @@ struct Mirror<'a> {
     stale: &'a [String],
     unserved_hosts: Vec<String>,
     impossible: Option<&'a str>,
+    unchecked: Option<&'a str>,
     pods: Vec<Pod<'a>>,
 }
 
@@ -104,6 +106,7 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
             stale: &standing.stale,
             unserved_hosts: standing.unserved_hosts(),
             impossible: standing.impossible.as_deref(),
+            unchecked: standing.unchecked.as_deref(),
             pods: standing.pods.iter().map(Pod::from).collect(),
         }
     }
