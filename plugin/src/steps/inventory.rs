@@ -74,18 +74,10 @@ pub async fn mirrors(cluster: &Cluster, which: Which<'_>) -> Result<Inventory> {
         Which::Namespace(namespace) => Scope::Namespace(namespace),
         Which::One(name) => Scope::Namespace(&name.namespace),
     };
-    match cluster.list::<VirtualService>(scope, Some(&selector)).await {
-        Ok(virtual_services) => {
-            for virtual_service in virtual_services {
-                if let Some(entry) = entry(&mut found, &virtual_service.metadata) {
-                    entry.virtual_services.push(virtual_service);
-                }
-            }
+    for virtual_service in virtual_services(cluster, scope, &selector, &mut inventory.unseen).await? {
+        if let Some(entry) = entry(&mut found, &virtual_service.metadata) {
+            entry.virtual_services.push(virtual_service);
         }
-        Err(Error::Forbidden(forbidden)) => {
-            inventory.unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
-        }
-        Err(error) => return Err(error.into()),
     }
     inventory.mirrors = found.into_values().collect();
     Ok(inventory)
@@ -100,6 +92,25 @@ fn entry<'a>(found: &'a mut BTreeMap<MirrorName, Found>, metadata: &ObjectMeta) 
         overlays: Vec::new(),
         virtual_services: Vec::new(),
     }))
+}
+
+/// Those of the strategy `virtualservice`. Who may not look everywhere sees those of his own namespace.
+async fn virtual_services(
+    cluster: &Cluster,
+    scope: Scope<'_>,
+    selector: &str,
+    unseen: &mut Vec<String>,
+) -> Result<Vec<VirtualService>> {
+    let answer = cluster.list(scope, Some(selector)).await;
+    let Err(Error::Forbidden(forbidden)) = answer else { return Ok(answer?) };
+    unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
+    if scope != Scope::All {
+        return Ok(Vec::new());
+    }
+    match cluster.list(Scope::Namespace(&cluster.namespace), Some(selector)).await {
+        Err(Error::Forbidden(_)) => Ok(Vec::new()),
+        own => Ok(own?),
+    }
 }
 
 /// Everywhere where the user may look everywhere, else in the namespaces of the gateways.

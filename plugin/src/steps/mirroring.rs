@@ -7,12 +7,13 @@ use anyhow::{Result, anyhow, bail};
 use super::GatewayPods;
 use super::inventory::{Found, Inventory};
 use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
-use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted};
+use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
 use crate::intent::MirrorName;
 use crate::istio::conflict::{check_hosts, check_owner};
 use crate::istio::{overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
+use crate::output::message;
 
 /// The objects of one mirror.
 #[derive(Clone, Debug, Default)]
@@ -215,7 +216,12 @@ pub async fn wait_until_live(
         .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
         .collect();
     match waited.end {
-        End::Done => Ok(waited.states.len()),
+        End::Done => {
+            for host in unserved_hosts(&waited.states) {
+                message(format_args!("warning: no gateway pod copies requests to {host}; see `kubectl mirror status`"));
+            }
+            Ok(waited.states.len())
+        }
         End::Interrupted => Err(anyhow!("interrupted; the mirror is applied, `kubectl mirror status` tells how it is")),
         End::TimedOut => Err(anyhow!(
             "the mirror is applied, but not live on every gateway pod after {}:{}\n\

@@ -205,7 +205,7 @@ async fn filter(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
     match &installed {
         None => checks.push(Check::ok(WHAT, format!("not installed on {} yet; `enable` does", gateway.workload))),
         Some(object) => {
-            let version = Installed::of(&object).version;
+            let version = Installed::of(object).version;
             if version.as_deref() == Some(names::PLUGIN_VERSION) {
                 checks.push(Check::ok(WHAT, format!("installed on {}, of this version", gateway.workload)));
             } else {
@@ -241,9 +241,8 @@ fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
         _ if !installed => return None,
         Module::Running => return None,
         Module::Stopped => ("the filter has stopped comparing", "kubectl mirror repair"),
-        Module::Rejected => {
-            ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror uninstall")
-        }
+        // Not uninstall: while its listeners drain, Envoy would refuse the next installation together with them.
+        Module::Rejected => ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror install"),
         Module::Waiting => ("the filter has not arrived", "see istiod's log; is the pod connected?"),
         Module::Missing => ("the filter is not there", "do the pod's labels match the Gateway's selector?"),
     };

@@ -16,6 +16,7 @@
 //! | `.created`, `.expires` | seconds since the Unix epoch, or null |
 //! | `.expired` | whether its time has run out |
 //! | `.stale[]` | why its objects are not what would be written today |
+//! | `.unserved_hosts[]` | hosts whose requests no gateway pod copies |
 //! | `.impossible` | why it could not be made today, or null |
 //! | `.pods[]` | `pod`, `state` (one word), `advice` (a sentence), and where the pod could be asked `module`, `route`, `candidate` (its endpoints), `envoy`, `istio` |
 
@@ -66,6 +67,7 @@ struct Mirror<'a> {
     expires: Option<u64>,
     expired: bool,
     stale: &'a [String],
+    unserved_hosts: Vec<String>,
     impossible: Option<&'a str>,
     pods: Vec<Pod<'a>>,
 }
@@ -100,6 +102,7 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
             expires: intent.and_then(|intent| intent.expires),
             expired: standing.expired,
             stale: &standing.stale,
+            unserved_hosts: standing.unserved_hosts(),
             impossible: standing.impossible.as_deref(),
             pods: standing.pods.iter().map(Pod::from).collect(),
         }
