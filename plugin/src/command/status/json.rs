@@ -26,7 +26,6 @@ use serde::Serialize;
 
 use crate::gateway::{PodState, Route};
 use crate::intent::Intent;
-use crate::source::Module;
 use crate::steps::Standing;
 use crate::steps::standing::Look;
 
@@ -115,13 +114,6 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
 impl<'a> From<&'a PodState> for Pod<'a> {
     fn from(pod: &'a PodState) -> Self {
         let found = pod.found.as_ref().ok();
-        let module = |module| match module {
-            Module::Running => "running",
-            Module::Stopped => "stopped",
-            Module::Rejected => "rejected",
-            Module::Waiting => "waiting",
-            Module::Missing => "missing",
-        };
         let route = |route: &Route| match route {
             Route::Absent => "absent",
             Route::Incomplete(_) => "incomplete",
@@ -132,7 +124,7 @@ impl<'a> From<&'a PodState> for Pod<'a> {
             pod: &pod.pod,
             state: pod.summary().to_string(),
             advice: pod.advice(),
-            module: found.map(|found| module(found.module)),
+            module: found.map(|found| found.module.as_str()),
             route: found.map(|found| route(&found.route)),
             candidate: found.map(|found| found.candidate.to_string()),
             envoy: found.map(|found| found.envoy.as_str()),
