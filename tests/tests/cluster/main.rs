@@ -2,3 +2,6 @@
 
 mod facts;
 mod harness;
+mod hello;
+mod overlay;
+mod virtual_service;
