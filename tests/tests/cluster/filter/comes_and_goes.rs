@@ -13,10 +13,7 @@ fn what_enable_installed_goes_with_the_last_mirror() {
     alone_on_cluster(async |cluster| {
         let (mut first, mut last) = (Hello::start(cluster).await, Hello::start(cluster).await);
         let said = first.enable(&[]);
-        assert_eq!(
-            said.stdout,
-            "filter.kubectl-mirror/ingressgateway created\nmirror.kubectl-mirror/hello created\n"
-        );
+        assert_eq!(said.stdout, "filter.kubectl-mirror/ingressgateway created\nmirror.kubectl-mirror/hello created\n");
         first.assert_copied("/a", &SAFE).await;
         assert_eq!(last.enable(&["--strategy", "virtualservice"]).stdout, "mirror.kubectl-mirror/hello created\n");
         last.assert_copied("/a", &SAFE).await;
@@ -25,10 +22,7 @@ fn what_enable_installed_goes_with_the_last_mirror() {
         first.assert_copied("/b", &[]).await;
         last.assert_copied("/b", &SAFE).await;
         let said = last.mirror_ok(&["disable", "hello"]);
-        assert_eq!(
-            said.stdout,
-            "mirror.kubectl-mirror/hello deleted\nfilter.kubectl-mirror/ingressgateway deleted\n"
-        );
+        assert_eq!(said.stdout, "mirror.kubectl-mirror/hello deleted\nfilter.kubectl-mirror/ingressgateway deleted\n");
         last.assert_copied("/c", &[]).await;
         assert_eq!(objects(cluster), "");
         first.finish().await;
