@@ -311,7 +311,8 @@ impl FakeServer {
         let query: BTreeMap<String, String> = parts.uri.query().map(decode).unwrap_or_default();
         // `/version` is no object.
         if parts.uri.path() == "/version" {
-            let known = ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
+            let known =
+                ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
             let mut version: Value = known.iter().map(|field| ((*field).to_owned(), json!(""))).collect();
             version["gitVersion"] = json!("v1.34.4");
             return (200, version);

@@ -66,7 +66,35 @@ fn check_others<'a>(plan: &Plan, mut mirrors: impl Iterator<Item = &'a Found>) -
     mirrors.try_for_each(|found| check_hosts(plan, &found.name, &found.hosts()))
 }
 
-/// Applies a mirror's objects and removes those of its other strategy. What was there before is changed in place.
+/// Removes a mirror's objects of the strategy that it leaves, as soon as the API server says that it will take the new
+/// ones. With both at once each request would be copied twice, once without tags: an overlay is merged into all routes of
+/// its hosts. Tells whether there were any.
+///
+/// # Errors
+/// What the API server refuses; nothing has been removed then.
+pub async fn leave_strategy(
+    cluster: &Cluster,
+    objects: &Objects,
+    before: &Found,
+    options: ApplyOptions,
+) -> Result<bool> {
+    let mut left = before.clone();
+    if !objects.overlays.is_empty() {
+        left.overlays.clear();
+    }
+    if objects.virtual_service.is_some() {
+        left.virtual_services.clear();
+    }
+    if left.overlays.is_empty() && left.virtual_services.is_empty() {
+        return Ok(false);
+    }
+    apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
+    remove(cluster, &left, false).await?;
+    Ok(true)
+}
+
+/// Applies a mirror's objects and removes those that do not belong to it any more. What was there before is changed in
+/// place.
 ///
 /// # Errors
 /// What the API server refuses. Objects that were applied before the one that failed are removed again where they were new.
@@ -85,7 +113,9 @@ pub async fn apply(
                 applied.overlays.push(done.object);
             }
             Err(error) => {
-                take_back(cluster, &applied, &changes).await;
+                if !options.dry_run {
+                    take_back(cluster, &applied, &changes).await;
+                }
                 return Err(error.into());
             }
         }
