@@ -107,6 +107,7 @@ impl Enabling<'_> {
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
+        self.leave_strategy(&objects, before, &seen).await?;
         let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
         if options.dry_run {
             return self.show(&applied, change);
@@ -280,6 +281,18 @@ impl Enabling<'_> {
             return common::said("filter", &name, change, dry_run);
         }
         message(common::sentence("filter", &name, change, dry_run));
+        Ok(())
+    }
+
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+        let options = self.args.applying.options();
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
+        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
+        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+            let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
+            mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
+        }
         Ok(())
     }
 

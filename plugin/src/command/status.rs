@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use clap_complete::ArgValueCandidates;
+use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
 use super::common;
@@ -20,6 +21,8 @@ use crate::output::{self, message};
 use crate::steps::standing::{Look, look, standing};
 use crate::steps::{Standing, Which, gateways, mirrors};
 
+/// How many mirrors are looked at side by side.
+const AT_ONCE: usize = 8;
 /// How often `--watch` looks.
 const WATCH: Duration = Duration::from_secs(2);
 
@@ -163,10 +166,8 @@ async fn read(cluster: &Cluster, which: Which<'_>) -> Result<(Vec<Standing>, Loo
         return Ok((Vec::new(), Look::default()));
     }
     let look = look(cluster, gateways::all(cluster).await, &inventory.mirrors).await;
-    let mut standings = Vec::new();
-    for found in inventory.mirrors {
-        standings.push(standing(cluster, found, &look).await);
-    }
+    let standings = stream::iter(inventory.mirrors).map(|found| standing(cluster, found, &look));
+    let standings = standings.buffered(AT_ONCE).collect().await;
     Ok((standings, look))
 }
 

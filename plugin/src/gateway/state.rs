@@ -102,6 +102,19 @@ impl Wanted {
     }
 }
 
+/// Hosts of a mirror whose requests no pod copies. One pod may lack a host for good reason, for it may be a gateway for
+/// other calls; all of them may not.
+pub fn unserved_hosts(states: &[PodState]) -> Vec<String> {
+    let mut seen =
+        states.iter().filter_map(|state| state.found.as_ref().ok()).filter(|found| found.route != Route::Absent);
+    let Some(first) = seen.next() else { return Vec::new() };
+    let mut hosts = first.missing_hosts.clone();
+    for found in seen {
+        hosts.retain(|host| found.missing_hosts.contains(host));
+    }
+    hosts
+}
+
 impl PodState {
     /// Judges how `wanted` stands by what the pod's Envoy says.
     pub fn judge(pod: &PodView, wanted: &Wanted) -> Self {

@@ -51,7 +51,8 @@ pub async fn installed(cluster: &Cluster, gateway: &GatewayPods) -> Result<Optio
     Ok(found)
 }
 
-/// Makes sure that the filter is in these pods. What is there already stays as it is, whichever version it is.
+/// Makes sure that the filter is in these pods. One that compares already stays as it is, whichever version it is; one that
+/// does not is put there anew.
 ///
 /// # Errors
 /// As [`put`].
@@ -68,7 +69,11 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
                     names::PLUGIN_VERSION
                 ));
             }
-            Ok(None)
+            let pods = Gateways::of(cluster, &gateway.pods);
+            if how.wait.is_none() || pods.states(&Wanted::module()).await.iter().all(PodState::module_runs) {
+                return Ok(None);
+            }
+            put(cluster, gateway, Installation { restart: true, ..how }).await.map(Some)
         }
     }
 }

@@ -7,12 +7,13 @@ use anyhow::{Result, anyhow, bail};
 use super::GatewayPods;
 use super::inventory::{Found, Inventory};
 use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
-use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted};
+use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
 use crate::intent::MirrorName;
 use crate::istio::conflict::{check_hosts, check_owner};
 use crate::istio::{overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
+use crate::output::message;
 
 /// The objects of one mirror.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +66,35 @@ fn check_others<'a>(plan: &Plan, mut mirrors: impl Iterator<Item = &'a Found>) -
     mirrors.try_for_each(|found| check_hosts(plan, &found.name, &found.hosts()))
 }
 
-/// Applies a mirror's objects and removes those of its other strategy. What was there before is changed in place.
+/// Removes a mirror's objects of the strategy that it leaves, as soon as the API server says that it will take the new
+/// ones. With both at once each request would be copied twice, once without tags: an overlay is merged into all routes of
+/// its hosts. Tells whether there were any.
+///
+/// # Errors
+/// What the API server refuses; nothing has been removed then.
+pub async fn leave_strategy(
+    cluster: &Cluster,
+    objects: &Objects,
+    before: &Found,
+    options: ApplyOptions,
+) -> Result<bool> {
+    let mut left = before.clone();
+    if !objects.overlays.is_empty() {
+        left.overlays.clear();
+    }
+    if objects.virtual_service.is_some() {
+        left.virtual_services.clear();
+    }
+    if left.overlays.is_empty() && left.virtual_services.is_empty() {
+        return Ok(false);
+    }
+    apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
+    remove(cluster, &left, false).await?;
+    Ok(true)
+}
+
+/// Applies a mirror's objects and removes those that do not belong to it any more. What was there before is changed in
+/// place.
 ///
 /// # Errors
 /// What the API server refuses. Objects that were applied before the one that failed are removed again where they were new.
@@ -84,7 +113,9 @@ pub async fn apply(
                 applied.overlays.push(done.object);
             }
             Err(error) => {
-                take_back(cluster, &applied, &changes).await;
+                if !options.dry_run {
+                    take_back(cluster, &applied, &changes).await;
+                }
                 return Err(error.into());
             }
         }
@@ -215,7 +246,12 @@ pub async fn wait_until_live(
         .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
         .collect();
     match waited.end {
-        End::Done => Ok(waited.states.len()),
+        End::Done => {
+            for host in unserved_hosts(&waited.states) {
+                message(format_args!("warning: no gateway pod copies requests to {host}; see `kubectl mirror status`"));
+            }
+            Ok(waited.states.len())
+        }
         End::Interrupted => Err(anyhow!("interrupted; the mirror is applied, `kubectl mirror status` tells how it is")),
         End::TimedOut => Err(anyhow!(
             "the mirror is applied, but not live on every gateway pod after {}:{}\n\

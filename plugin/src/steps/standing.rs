@@ -8,7 +8,7 @@ use super::gateways::GatewayPods;
 use super::inventory::Found;
 use super::survey;
 use crate::cluster::{Cluster, Error, Pod};
-use crate::gateway::{Gateways, PodState, PodView, Wanted};
+use crate::gateway::{Gateways, PodState, PodView, Wanted, unserved_hosts};
 use crate::intent::Strategy;
 use crate::istio::{overlay, stale, virtual_service};
 use crate::knative::Plan;
@@ -131,11 +131,16 @@ impl Standing {
             State::Stale
         } else if self.pods.is_empty() {
             State::Unknown
-        } else if self.pods.iter().all(PodState::is_live) {
+        } else if self.pods.iter().all(PodState::is_live) && self.unserved_hosts().is_empty() {
             State::Live
         } else {
             State::Degraded
         }
+    }
+
+    /// Hosts of the mirror whose requests no pod copies.
+    pub fn unserved_hosts(&self) -> Vec<String> {
+        unserved_hosts(&self.pods)
     }
 
     /// How many pods copy and compare.

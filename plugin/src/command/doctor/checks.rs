@@ -242,9 +242,8 @@ fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
         _ if !installed => return None,
         Module::Running => return None,
         Module::Stopped => ("the filter has stopped comparing", "kubectl mirror repair"),
-        Module::Rejected => {
-            ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror uninstall")
-        }
+        // Not uninstall: while its listeners drain, Envoy would refuse the next installation together with them.
+        Module::Rejected => ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror install"),
         Module::Waiting => ("the filter has not arrived", "see istiod's log; is the pod connected?"),
         Module::Missing => ("the filter is not there", "do the pod's labels match the Gateway's selector?"),
     };
