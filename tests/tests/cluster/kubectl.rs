@@ -25,7 +25,7 @@ fn kubectl(user: &User, kubeconfig: &str, arguments: &[&str]) -> Ended {
 
 #[test]
 fn the_namespace_is_the_contexts_unless_it_is_said() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let (hello, other) = (shop::open(cluster, "mine").await, shop::open(cluster, "theirs").await);
         let admin = cluster.admin();
         for service in [&hello, &other] {

@@ -52,7 +52,7 @@ fn a_tag_comes_and_goes_with_the_mirror() {
 
 #[test]
 fn a_tag_goes_when_the_mirror_turns_to_another_revision() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "turned").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
         let before = wanted(cluster, &hello).await;
