@@ -187,6 +187,13 @@ impl FakeServer {
         state.tell();
     }
 
+    /// Removes an object behind everybody's back.
+    pub fn remove(&self, resource: &str, namespace: &str, name: &str) {
+        let mut state = self.lock();
+        state.objects.remove(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).expect("the object");
+        state.tell();
+    }
+
     /// Lets `told` see all objects after each change.
     pub fn controller(&self, told: impl Fn(&[Value]) + Send + 'static) {
         let mut state = self.lock();
@@ -311,7 +318,8 @@ impl FakeServer {
         let query: BTreeMap<String, String> = parts.uri.query().map(decode).unwrap_or_default();
         // `/version` is no object.
         if parts.uri.path() == "/version" {
-            let known = ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
+            let known =
+                ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
             let mut version: Value = known.iter().map(|field| ((*field).to_owned(), json!(""))).collect();
             version["gitVersion"] = json!("v1.34.4");
             return (200, version);

@@ -121,7 +121,8 @@ async fn a_missing_right_is_told_before_anything_is_written() {
     ] {
         let world = World::with_hello().await;
         world.forbid(verb, resource);
-        stories += &format!("# no right to {verb} {resource}\n{}\n", world.refused_at_once("enable hello --to v2").await);
+        stories +=
+            &format!("# no right to {verb} {resource}\n{}\n", world.refused_at_once("enable hello --to v2").await);
     }
     let world = World::with_hello().await;
     world.forbid("patch", super::SERVICES);
