@@ -187,6 +187,13 @@ impl FakeServer {
         state.tell();
     }
 
+    /// Removes an object behind everybody's back.
+    pub fn remove(&self, resource: &str, namespace: &str, name: &str) {
+        let mut state = self.lock();
+        state.objects.remove(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).expect("the object");
+        state.tell();
+    }
+
     /// Lets `told` see all objects after each change.
     pub fn controller(&self, told: impl Fn(&[Value]) + Send + 'static) {
         let mut state = self.lock();

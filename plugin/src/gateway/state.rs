@@ -145,6 +145,14 @@ impl PodState {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
     }
 
+    /// What is wrong with the module and what to do, in one sentence; that it runs where it does.
+    pub fn module_advice(&self) -> String {
+        match &self.found {
+            Ok(found) => why(found.module).to_owned(),
+            Err(reason) => reason.clone(),
+        }
+    }
+
     /// All in one word.
     pub fn summary(&self) -> Summary {
         self.found.as_ref().map_or(Summary::Unreachable, Found::summary)

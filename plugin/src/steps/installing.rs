@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 
 use super::GatewayPods;
+use super::mirroring::restore;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
 use crate::gateway::{Gateways, PodState, Wanted};
@@ -70,7 +71,8 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
                 ));
             }
             let pods = Gateways::of(cluster, &gateway.pods);
-            if how.wait.is_none() || pods.states(&Wanted::module()).await.iter().all(PodState::module_runs) {
+            let is_out = |state: &PodState| state.found.is_ok() && !state.module_runs();
+            if how.wait.is_none() || !pods.states(&Wanted::module()).await.iter().any(is_out) {
                 return Ok(None);
             }
             put(cluster, gateway, Installation { restart: true, ..how }).await.map(Some)
@@ -95,13 +97,17 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     }
     if Installed::of(&first).wrapping == Wrapping::Matched {
         // A proxy that was built without the match wrapper takes the bare module.
-        let bare = apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await?;
-        late = wait(cluster, gateway, timeout / 2).await;
-        if late.is_empty() {
-            return Ok(bare);
+        match apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await {
+            Ok(bare) => {
+                late = wait(cluster, gateway, timeout / 2).await;
+                if late.is_empty() {
+                    return Ok(bare);
+                }
+            }
+            Err(error) => late.push(format!("the filter without its wrapper could not be tried: {error}")),
         }
     }
-    Err(take_back(cluster, gateway, before, how.options, &late).await)
+    Err(take_back(cluster, gateway, before, &late).await)
 }
 
 /// Waits until every pod compares, or one refuses the module. Returns the pods that do not compare, each with what is known
@@ -117,7 +123,7 @@ async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Ve
     let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
     let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
-    late.map(|state| format!("{}: {}", state.pod, state.advice())).collect()
+    late.map(|state| format!("{}: {}", state.pod, state.module_advice())).collect()
 }
 
 /// The object that [`put`] applies first.
@@ -130,8 +136,8 @@ pub fn object(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installa
 fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, wrapping: Wrapping) -> EnvoyFilter {
     let before = before.map(Installed::of);
     let (by, generation) = before.map_or((None, 0), |before| (before.by, before.generation));
-    // What `install` put there stays until `uninstall`.
-    let by = if by == Some(InstalledBy::Install) { InstalledBy::Install } else { how.by };
+    // What `install` put there stays until `uninstall`; what starts anew belongs to whom it belonged.
+    let by = by.filter(|by| *by == InstalledBy::Install || how.restart).unwrap_or(how.by);
     let generation = generation + u64::from(how.restart);
     install(&gateway.workload, Install { module: MODULE, wrapping, generation, by })
 }
@@ -146,25 +152,20 @@ async fn take_back(
     cluster: &Cluster,
     gateway: &GatewayPods,
     before: Option<EnvoyFilter>,
-    options: ApplyOptions,
     pods: &[String],
 ) -> anyhow::Error {
     let (undone, was) = match before {
-        Some(mut object) => {
-            object.metadata.resource_version = None;
-            object.metadata.managed_fields = None;
-            (cluster.apply(&object, ApplyOptions { force_conflicts: true, ..options }).await.map(|_| ()), "restored")
-        }
+        Some(object) => (restore(cluster, object).await, "What was there before is restored"),
         None => {
             let name = names::install(&gateway.workload);
             let removed =
                 cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, Precondition::default(), false).await;
-            (removed.map(|_| ()), "removed")
+            (removed.map(|_| ()), "It was removed again")
         }
     };
     let undone = match undone {
-        Ok(()) => format!("It was {was} again; traffic was not affected."),
-        Err(error) => format!("It could not be {was} again: {error}"),
+        Ok(()) => format!("{was}; traffic was not affected."),
+        Err(error) => format!("It could not be taken back: {error}"),
     };
     anyhow!("the filter does not run on every gateway pod of {}:\n  {}\n{undone}", gateway.workload, pods.join("\n  "))
 }
