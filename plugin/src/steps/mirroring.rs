@@ -190,17 +190,18 @@ pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object
     cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
 }
 
-/// Removes those of a mirror's objects that are not among these any more.
+/// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
+/// left before, see [`leave_strategy`].
 async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> Result<()> {
-    for object in &before.overlays {
+    let overlays = before.overlays.iter().filter(|_| !objects.overlays.is_empty());
+    for object in overlays {
         let is_kept = objects.overlays.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
         if !is_kept {
             delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
         }
     }
-    for object in &before.virtual_services {
-        let is_kept = objects.virtual_service.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
-        if !is_kept {
+    if let Some(kept) = &objects.virtual_service {
+        for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
         }
     }
