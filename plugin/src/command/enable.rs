@@ -5,6 +5,7 @@ mod filter;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use clap_complete::ArgValueCandidates;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
 use mirror_core::config::safe_methods;
@@ -12,6 +13,7 @@ use mirror_core::config::safe_methods;
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
+use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
@@ -38,7 +40,7 @@ use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, rights,
     kubectl mirror enable hello --to v2 --dry-run=client -o yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]

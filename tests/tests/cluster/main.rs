@@ -8,6 +8,7 @@ mod filter;
 mod gitops;
 mod harness;
 mod hello;
+mod kubectl;
 mod overlay;
 mod refusals;
 mod roles;
