@@ -1,11 +1,13 @@
 //! Puts the filter into gateways, and takes it out again. An installation counts only once every pod compares with it;
 //! one that a gateway rejects is taken back.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
 use super::GatewayPods;
+use crate::admin::AdminError;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
 use crate::gateway::{Gateways, PodState, Wanted};
@@ -80,18 +82,21 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
 pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Outcome> {
     let before = installed(cluster, gateway).await?;
     let first = object(gateway, before.as_ref(), how);
+    let pods = Gateways::of(cluster, &gateway.pods);
+    let is_new = before.as_ref().is_some_and(|before| Installed::of(before).module != Installed::of(&first).module);
+    let old = if is_new && how.wait.is_some() { pods.vms().await } else { Vec::new() };
     let outcome = apply(cluster, &first, how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
         return Ok(outcome);
     };
-    let mut late = wait(cluster, gateway, timeout / 2).await;
+    let mut late = wait(&pods, &old, timeout / 2).await;
     if late.is_empty() {
         return Ok(outcome);
     }
     if Installed::of(&first).wrapping == Wrapping::Matched {
         // A proxy that was built without the match wrapper takes the bare module.
         let bare = apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await?;
-        late = wait(cluster, gateway, timeout / 2).await;
+        late = wait(&pods, &old, timeout / 2).await;
         if late.is_empty() {
             return Ok(bare);
         }
@@ -99,11 +104,13 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     Err(take_back(cluster, gateway, before, how.options, &late).await)
 }
 
-/// Waits until every pod compares, or one refuses the module. Returns the pods that do not compare, each with what is known
-/// of it.
-async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Vec<String> {
+/// The module's VMs in each pod.
+type Vms = [(String, Result<BTreeSet<u32>, AdminError>)];
+
+/// Waits until every pod compares, by other VMs than the `old` ones where these are to be replaced, or one refuses the
+/// module. Returns the pods that do not, each with what is known of it.
+async fn wait(pods: &Gateways, old: &Vms, timeout: Duration) -> Vec<String> {
     const WHAT: &str = "installing the filter";
-    let pods = Gateways::of(cluster, &gateway.pods);
     // A module that is just being removed may run on while connections are drained: that it runs is not enough.
     let late = pods.wait_until_hooked(true, timeout, WHAT).await;
     if !late.is_empty() {
@@ -112,7 +119,11 @@ async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Ve
     let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
     let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
-    late.map(|state| format!("{}: {}", state.pod, state.advice())).collect()
+    let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.advice())).collect();
+    if !late.is_empty() {
+        return late;
+    }
+    pods.wait_until_replaced(old, timeout, WHAT).await
 }
 
 /// The object that [`put`] applies first.
