@@ -127,6 +127,21 @@ impl Hello {
         last
     }
 
+    /// Waits until `status` says this of the mirror in the gateway pods, each as `STATE MODULE`.
+    pub async fn until_pods(&self, expected: &[&str]) -> Value {
+        let mut last = Value::Null;
+        let found = wait::within(wait::PATIENCE, async || {
+            last = self.status();
+            let pods = last["pods"].as_array().expect("a list").iter();
+            let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+            let said = pods.map(|pod| format!("{} {}", word(&pod["state"]), word(&pod["module"])));
+            said.eq(expected.iter().copied()).then_some(())
+        })
+        .await;
+        assert!(found.is_some(), "not {expected:?}, but {last:#}");
+        last
+    }
+
     /// What `report` says of the mirror; nothing before it has counted anything.
     pub fn report(&self) -> Value {
         let said = self.mirror_ok(&["report", "hello", "-o", "json"]).json();
