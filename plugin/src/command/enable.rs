@@ -112,6 +112,8 @@ impl Enabling<'_> {
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
+        // A `disable` of the last mirror before this one may have taken the filter away since.
+        self.install(&plan, &seen).await?;
         // The mirror's objects know of the tag by now, so that `disable` takes it away whatever happens.
         if let Some(service) = &tagging {
             tagging::add(self.cluster, service, self.tag(), &plan.candidate.revision, false).await?;

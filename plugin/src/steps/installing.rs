@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use tokio::time::sleep;
 
 use super::GatewayPods;
 use crate::admin::AdminError;
@@ -178,7 +179,7 @@ async fn take_back(
 /// Takes the filter out of these pods. Tells whether it was there.
 ///
 /// # Errors
-/// An object of that name that is somebody else's, a pod that does not let go, and what the API server refuses.
+/// An object of that name that is somebody else's, a pod that does not let go (unless the filter was put back), and what the API server refuses.
 pub async fn remove(
     cluster: &Cluster,
     gateway: &GatewayPods,
@@ -191,10 +192,25 @@ pub async fn remove(
     cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, precondition, dry_run).await?;
     if let Some(timeout) = wait.filter(|_| !dry_run) {
         let pods = Gateways::of(cluster, &gateway.pods);
-        let late = pods.wait_until_hooked(false, timeout, "removing the filter").await;
+        let late = tokio::select! {
+            late = pods.wait_until_hooked(false, timeout, "removing the filter") => late,
+            // They need not let go then.
+            () = put_back(cluster, gateway) => Vec::new(),
+        };
         if !late.is_empty() {
             bail!("{name} has been removed, but not all gateway pods have let go of it:\n  {}", late.join("\n  "));
         }
     }
     Ok(Some(object))
+}
+
+/// Ends when somebody else has put the filter into these pods again.
+async fn put_back(cluster: &Cluster, gateway: &GatewayPods) {
+    const LOOK: Duration = Duration::from_secs(1);
+    loop {
+        sleep(LOOK).await;
+        if let Ok(Some(_)) = installed(cluster, gateway).await {
+            return;
+        }
+    }
 }
