@@ -5,12 +5,13 @@ use clap_complete::ArgValueCandidates;
 
 use super::common::{self, DryRun, Waiting};
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Pod};
+use crate::cluster::{ApplyOptions, Cluster, Connection, Pod};
 use crate::completion;
 use crate::intent::MirrorName;
 use crate::istio::InstalledBy;
 use crate::istio::install::Installed;
 use crate::output::message;
+use crate::steps::installing::Installation;
 use crate::steps::mirroring::{self, wait_until_gone};
 use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors};
 
@@ -109,6 +110,28 @@ impl Args {
                 gone = true;
             }
         }
+        if gone {
+            self.give_back(cluster, gateways).await?;
+        }
         Ok(gone)
+    }
+
+    /// Somebody may have enabled a mirror in the same moment, who found the filter still there.
+    async fn give_back(&self, cluster: &Cluster, gateways: &[GatewayPods]) -> Result<()> {
+        if mirrors(cluster, Which::All).await?.mirrors.is_empty() {
+            return Ok(());
+        }
+        let how = Installation {
+            by: InstalledBy::Enable,
+            options: ApplyOptions::default(),
+            wait: self.waiting.limit(),
+            restart: false,
+        };
+        for gateway in gateways {
+            if let Some(done) = installing::ensure(cluster, gateway, how).await? {
+                common::said("filter", &gateway.workload.suffix(), done.change, self.dry_run)?;
+            }
+        }
+        Ok(())
     }
 }

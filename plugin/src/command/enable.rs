@@ -121,6 +121,8 @@ impl Enabling<'_> {
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
+        // A `disable` of the last mirror before this one may have taken the filter away since.
+        self.install(&plan, &seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
             return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
