@@ -121,8 +121,7 @@ impl Enabling<'_> {
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        // A `disable` of the last mirror before this one may have taken the filter away since.
-        self.install(&plan, &seen).await?;
+        self.keep_filter(&seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
             return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
@@ -285,10 +284,8 @@ impl Enabling<'_> {
                 return Ok(());
             }
         };
-        let wait = self.args.waiting.wait.then_some(self.args.waiting.timeout);
-        let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
-            match installing::ensure(self.cluster, gateway, how).await {
+            match installing::ensure(self.cluster, gateway, self.installation()).await {
                 Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
                 Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
                 Ok(None) => filter::check(self.cluster, gateway).await?,
@@ -299,6 +296,28 @@ impl Enabling<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
+    async fn keep_filter(&self, seen: &Seen) -> Result<()> {
+        let Seen::Pods(gateways) = seen else { return Ok(()) };
+        for gateway in gateways {
+            match installing::installed(self.cluster, gateway).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                Err(error) if filter::may_not_look(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn installation(&self) -> Installation {
+        let options = self.args.applying.options();
+        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
     }
 
     /// Says that the filter was installed; not between the objects that are printed.

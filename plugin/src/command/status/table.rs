@@ -178,6 +178,11 @@ fn route(route: &Route) -> String {
     }
 }
 
+/// What is said on several lines elsewhere.
+fn one_line(text: &str) -> String {
+    text.replace('\n', "; ")
+}
+
 /// What is wrong, and what to do.
 fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
     let mut remarks = Vec::new();
@@ -190,10 +195,10 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
         remarks.push((Paint::Yellow, line));
     }
     if let Some(reason) = &standing.impossible {
-        remarks.push((Paint::Red, format!("It could not be made today: {reason}")));
+        remarks.push((Paint::Red, format!("It could not be made today: {}", one_line(reason))));
     }
     if let Some(reason) = &standing.unchecked {
-        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {reason}")));
+        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {}", one_line(reason))));
     }
     if !standing.stale.is_empty() {
         let reasons = standing.stale.join("; ");
