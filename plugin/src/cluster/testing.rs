@@ -87,7 +87,10 @@ struct Refusal {
 }
 
 /// What is told of changes.
-struct Controller(Box<dyn Fn(&[Value]) + Send>);
+struct Controller(Box<Told>);
+
+/// Takes all objects.
+type Told = dyn Fn(&[Value]) + Send;
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -238,7 +238,7 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
     if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
-        return Err(refusal.into());
+        bail!("{refusal}\nIt was enabled at the same moment; mirror {} has been removed again.", own.name);
     }
     Ok(())
 }

@@ -41,6 +41,17 @@ async fn where_the_second_change_is_refused_the_first_is_undone() {
 }
 
 #[tokio::test]
+async fn a_strategy_that_is_refused_leaves_the_other_in_place() {
+    let world = World::with_hello().await;
+    world.done("enable hello --to v2").await;
+    let before = world.ours();
+    world.server.clone().fail_on("apply", super::VIRTUAL_SERVICES, "hello-mirror", 403, "Forbidden");
+    let said = world.refused("enable hello --to v2 --strategy virtualservice").await;
+    assert_eq!(said.writes, [super::MIRROR]);
+    assert_eq!(world.ours(), before);
+}
+
+#[tokio::test]
 async fn what_was_installed_before_a_failure_goes_with_disable() {
     let world = World::with_hello().await;
     let overlay = "mirror.default.hello.ingressgateway";

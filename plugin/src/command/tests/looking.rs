@@ -47,8 +47,8 @@ async fn a_live_mirror_in_every_format() {
         let line = text.lines().find(|line| line.contains("created")).expect("its age").to_owned();
         text.replace(&line, &line.replace(|c: char| c.is_ascii_digit(), "9"))
     };
-    assert_snapshot!("json", created(&look(&world, "status hello -o json").await.data));
-    assert_snapshot!("yaml", created(&look(&world, "status hello -o yaml").await.data));
+    assert_snapshot!("status_json", created(&look(&world, "status hello -o json").await.data));
+    assert_snapshot!("status_yaml", created(&look(&world, "status hello -o yaml").await.data));
 }
 
 #[tokio::test]
