@@ -5,13 +5,15 @@ mod filter;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use clap_complete::ArgValueCandidates;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
 use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Error, Pod, Right};
+use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
+use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
@@ -38,7 +40,7 @@ use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, rights,
     kubectl mirror enable hello --to v2 --dry-run=client -o yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]
@@ -112,7 +114,17 @@ impl Enabling<'_> {
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
-        let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
+        let left = self.leave_strategy(&objects, before).await?;
+        let applied = async {
+            if left {
+                self.wait_until_left(&seen).await?;
+            }
+            mirroring::apply(self.cluster, &objects, before, options).await
+        };
+        let (change, applied) = match applied.await {
+            Err(error) if left => return Err(self.undone(&plan, &Objects::default(), before, error).await),
+            done => done?,
+        };
         if options.dry_run {
             return self.show(&applied, change);
         }
@@ -120,15 +132,7 @@ impl Enabling<'_> {
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
-            return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
-                Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
-                Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
-                Err(left) => anyhow!(
-                    "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
-                    self.name.route,
-                    self.name.namespace
-                ),
-            });
+            return Err(self.undone(&plan, &applied, before, error).await);
         }
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
@@ -182,6 +186,11 @@ impl Enabling<'_> {
                 Some(Error::Forbidden(forbidden)) => Ok(Seen::Nothing(forbidden.right.to_string())),
                 _ => Err(error),
             },
+            Err(error) if error.downcast_ref().is_some_and(Error::is_forbidden) => Err(anyhow!(
+                "{error:#}\nA mirror of the strategy overlay needs rights to the gateways (examples/rbac/platform-team.yaml); \
+                 with rights in namespace {} alone, add --strategy virtualservice",
+                self.name.namespace
+            )),
             Err(error) => Err(error),
         }
     }
@@ -279,9 +288,7 @@ impl Enabling<'_> {
         let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
             match installing::ensure(self.cluster, gateway, how).await {
-                Ok(Some(done)) => {
-                    common::said("filter", &gateway.workload.suffix(), done.change, self.args.applying.dry_run)?
-                }
+                Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
                 Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
                 Ok(None) => filter::check(self.cluster, gateway).await?,
                 Err(error) if plan.intent.strategy == Strategy::VirtualService && filter::may_not_look(&error) => {
@@ -291,6 +298,51 @@ impl Enabling<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says that the filter was installed; not between the objects that are printed.
+    fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
+        let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
+        if self.args.applying.output.is_none() {
+            return common::said("filter", &name, change, dry_run);
+        }
+        message(common::sentence("filter", &name, change, dry_run));
+        Ok(())
+    }
+
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
+    /// does.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>) -> Result<bool> {
+        let options = self.args.applying.options();
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(false) };
+        mirroring::leave_strategy(self.cluster, objects, before, options).await
+    }
+
+    async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
+        if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
+            let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
+            mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
+        }
+        Ok(())
+    }
+
+    /// Undoes what was applied, since a later step failed with `error`.
+    async fn undone(
+        &self,
+        plan: &Plan,
+        applied: &Objects,
+        before: Option<&Found>,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        match mirroring::undo(self.cluster, plan, applied, before).await {
+            Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+            Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+            Err(left) => anyhow!(
+                "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                self.name.route,
+                self.name.namespace
+            ),
+        }
     }
 
     /// Adds the tag that the mirror needs, and takes away the one that it needed before.
@@ -306,7 +358,7 @@ impl Enabling<'_> {
     }
 
     /// Says what was done to the mirror, or prints its objects.
-    fn show(&self, objects: &Objects, change: crate::cluster::Change) -> Result<ExitStatus> {
+    fn show(&self, objects: &Objects, change: Change) -> Result<ExitStatus> {
         match self.args.applying.output {
             Some(format) => common::print(objects, format)?,
             None => common::said("mirror", &self.name.route, change, self.args.applying.dry_run)?,

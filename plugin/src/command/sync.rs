@@ -1,10 +1,12 @@
 //! `kubectl mirror sync`: rebuilds mirrors whose service has changed since.
 
 use anyhow::{Result, bail};
+use clap_complete::ArgValueCandidates;
 
 use super::common::{self, Applying, DryRun};
 use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection};
+use crate::completion;
 use crate::intent::{MirrorName, Strategy};
 use crate::istio::{Workload, overlay, stale, virtual_service};
 use crate::output::message;
@@ -15,7 +17,7 @@ use crate::steps::{Found, Which, mirrors, survey};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is rebuilt; all of the namespace where it is left out.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All namespaces.

@@ -69,12 +69,7 @@ pub async fn mirrors(cluster: &Cluster, which: Which<'_>) -> Result<Inventory> {
             entry.overlays.push(overlay);
         }
     }
-    let scope = match which {
-        Which::All => Scope::All,
-        Which::Namespace(namespace) => Scope::Namespace(namespace),
-        Which::One(name) => Scope::Namespace(&name.namespace),
-    };
-    for virtual_service in virtual_services(cluster, scope, &selector, &mut inventory.unseen).await? {
+    for virtual_service in virtual_services(cluster, which, &mut inventory.unseen).await? {
         if let Some(entry) = entry(&mut found, &virtual_service.metadata) {
             entry.virtual_services.push(virtual_service);
         }
@@ -94,25 +89,6 @@ fn entry<'a>(found: &'a mut BTreeMap<MirrorName, Found>, metadata: &ObjectMeta) 
     }))
 }
 
-/// Those of the strategy `virtualservice`. Who may not look everywhere sees those of his own namespace.
-async fn virtual_services(
-    cluster: &Cluster,
-    scope: Scope<'_>,
-    selector: &str,
-    unseen: &mut Vec<String>,
-) -> Result<Vec<VirtualService>> {
-    let answer = cluster.list(scope, Some(selector)).await;
-    let Err(Error::Forbidden(forbidden)) = answer else { return Ok(answer?) };
-    unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
-    if scope != Scope::All {
-        return Ok(Vec::new());
-    }
-    match cluster.list(Scope::Namespace(&cluster.namespace), Some(selector)).await {
-        Err(Error::Forbidden(_)) => Ok(Vec::new()),
-        own => Ok(own?),
-    }
-}
-
 /// Everywhere where the user may look everywhere, else in the namespaces of the gateways.
 async fn overlays(cluster: &Cluster, selector: &str, unseen: &mut Vec<String>) -> Result<Vec<EnvoyFilter>> {
     match cluster.list(Scope::All, Some(selector)).await {
@@ -130,6 +106,28 @@ async fn overlays(cluster: &Cluster, selector: &str, unseen: &mut Vec<String>) -
         }
     }
     Ok(all)
+}
+
+/// Where all are wanted and the user may not look everywhere, those of his own namespace.
+async fn virtual_services(
+    cluster: &Cluster,
+    which: Which<'_>,
+    unseen: &mut Vec<String>,
+) -> Result<Vec<VirtualService>> {
+    let scopes = match which {
+        Which::All => vec![Scope::All, Scope::Namespace(&cluster.namespace)],
+        Which::Namespace(namespace) => vec![Scope::Namespace(namespace)],
+        Which::One(name) => vec![Scope::Namespace(&name.namespace)],
+    };
+    for scope in scopes {
+        match cluster.list(scope, Some(&which.selector())).await {
+            Err(Error::Forbidden(forbidden)) => {
+                unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
+            }
+            answer => return Ok(answer?),
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The namespaces that gateways' pods are in; where the configuration cannot be read, Knative's defaults.

@@ -81,7 +81,36 @@ fn check_others<'a>(plan: &Plan, mut mirrors: impl Iterator<Item = &'a Found>) -
     mirrors.try_for_each(|found| check_hosts(plan, &found.name, &found.hosts()))
 }
 
-/// Applies a mirror's objects and removes those of its other strategy. What was there before is changed in place.
+/// Removes a mirror's objects of the strategy that it leaves, as soon as the API server says that it will take the new
+/// ones. With both at once each request would be copied twice, once without tags: an overlay is merged into all routes of
+/// its hosts. Tells whether there were any.
+///
+/// # Errors
+/// What the API server refuses; nothing has been removed then.
+pub async fn leave_strategy(
+    cluster: &Cluster,
+    objects: &Objects,
+    before: &Found,
+    options: ApplyOptions,
+) -> Result<bool> {
+    let mut left = before.clone();
+    if !objects.overlays.is_empty() {
+        left.overlays.clear();
+    }
+    if objects.virtual_service.is_some() {
+        left.virtual_services.clear();
+    }
+    if left.overlays.is_empty() && left.virtual_services.is_empty() {
+        return Ok(false);
+    }
+    apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
+    // The tag stays: the mirror comes back, and knows of it.
+    remove_objects(cluster, &left, false).await?;
+    Ok(true)
+}
+
+/// Applies a mirror's objects and removes those that do not belong to it any more. What was there before is changed in
+/// place.
 ///
 /// # Errors
 /// What the API server refuses. Objects that were applied before the one that failed are as they were before.
@@ -100,7 +129,9 @@ pub async fn apply(
                 applied.overlays.push(done.object);
             }
             Err(error) => {
-                take_back(cluster, &applied, &changes, before).await;
+                if !options.dry_run {
+                    take_back(cluster, &applied, &changes, before).await;
+                }
                 return Err(error.into());
             }
         }
@@ -160,17 +191,18 @@ pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object
     cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
 }
 
-/// Removes those of a mirror's objects that are not among these any more.
+/// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
+/// left before, see [`leave_strategy`].
 async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> Result<()> {
-    for object in &before.overlays {
+    let overlays = before.overlays.iter().filter(|_| !objects.overlays.is_empty());
+    for object in overlays {
         let is_kept = objects.overlays.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
         if !is_kept {
             delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
         }
     }
-    for object in &before.virtual_services {
-        let is_kept = objects.virtual_service.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
-        if !is_kept {
+    if let Some(kept) = &objects.virtual_service {
+        for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
         }
     }
@@ -207,6 +239,10 @@ pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<(
     if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
         tagging::remove(cluster, &found.name, tag, dry_run).await?;
     }
+    remove_objects(cluster, found, dry_run).await
+}
+
+async fn remove_objects(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
     for object in &found.overlays {
         delete::<EnvoyFilter>(cluster, &object.metadata, dry_run).await?;
     }

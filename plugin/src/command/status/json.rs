@@ -18,6 +18,7 @@
 //! | `.stale[]` | why its objects are not what would be written today |
 //! | `.unserved_hosts[]` | hosts whose requests no gateway pod copies |
 //! | `.impossible` | why it could not be made today, or null |
+//! | `.unchecked` | why it is not known whether it is stale or impossible (rights are missing), or null |
 //! | `.pods[]` | `pod`, `state` (one word), `advice` (a sentence), and where the pod could be asked `module`, `route`, `candidate` (its endpoints), `envoy`, `istio` |
 
 use anyhow::Result;
@@ -25,7 +26,6 @@ use serde::Serialize;
 
 use crate::gateway::{PodState, Route};
 use crate::intent::Intent;
-use crate::source::Module;
 use crate::steps::Standing;
 use crate::steps::standing::Look;
 
@@ -69,6 +69,7 @@ struct Mirror<'a> {
     stale: &'a [String],
     unserved_hosts: Vec<String>,
     impossible: Option<&'a str>,
+    unchecked: Option<&'a str>,
     pods: Vec<Pod<'a>>,
 }
 
@@ -104,6 +105,7 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
             stale: &standing.stale,
             unserved_hosts: standing.unserved_hosts(),
             impossible: standing.impossible.as_deref(),
+            unchecked: standing.unchecked.as_deref(),
             pods: standing.pods.iter().map(Pod::from).collect(),
         }
     }
@@ -112,13 +114,6 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
 impl<'a> From<&'a PodState> for Pod<'a> {
     fn from(pod: &'a PodState) -> Self {
         let found = pod.found.as_ref().ok();
-        let module = |module| match module {
-            Module::Running => "running",
-            Module::Stopped => "stopped",
-            Module::Rejected => "rejected",
-            Module::Waiting => "waiting",
-            Module::Missing => "missing",
-        };
         let route = |route: &Route| match route {
             Route::Absent => "absent",
             Route::Incomplete(_) => "incomplete",
@@ -129,7 +124,7 @@ impl<'a> From<&'a PodState> for Pod<'a> {
             pod: &pod.pod,
             state: pod.summary().to_string(),
             advice: pod.advice(),
-            module: found.map(|found| module(found.module)),
+            module: found.map(|found| found.module.as_str()),
             route: found.map(|found| route(&found.route)),
             candidate: found.map(|found| found.candidate.to_string()),
             envoy: found.map(|found| found.envoy.as_str()),

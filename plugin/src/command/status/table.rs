@@ -193,6 +193,9 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
     if let (Some(reason), Ok(_)) = (&standing.impossible, &standing.found.intent) {
         remarks.push((Paint::Red, format!("It could not be made today: {reason}")));
     }
+    if let Some(reason) = &standing.unchecked {
+        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {reason}")));
+    }
     if !standing.stale.is_empty() {
         let reasons = standing.stale.join("; ");
         remarks.push((Paint::Yellow, format!("Stale: {reasons}. Rebuild it: kubectl mirror sync {}", name.route)));

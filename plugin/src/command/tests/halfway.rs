@@ -47,7 +47,14 @@ async fn a_strategy_that_is_refused_leaves_the_other_in_place() {
     let before = world.ours();
     world.server.clone().fail_on("apply", super::VIRTUAL_SERVICES, "hello-mirror", 403, "Forbidden");
     let said = world.refused("enable hello --to v2 --strategy virtualservice").await;
-    assert_eq!(said.writes, [super::MIRROR]);
+    assert_eq!(said.writes, [format!("{} (dry run)", super::MIRROR)]);
+    assert_eq!(world.ours(), before);
+
+    // A gateway that does not let go of the old one keeps it.
+    world.server.refuse_nothing();
+    world.proxy("gw-1", Proxy::Cut);
+    let said = world.refused("enable hello --to v2 --strategy virtualservice --timeout 0s").await;
+    assert!(said.messages.ends_with("The mirror is as it was before.\n"), "{said}");
     assert_eq!(world.ours(), before);
 }
 

@@ -33,7 +33,7 @@ impl Hello {
 }
 
 /// The EnvoyFilter that puts a module into the gateways.
-fn installation(module: &[u8]) -> Value {
+pub fn installation(module: &[u8]) -> Value {
     let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
     let workload = Workload { namespace: ISTIO_SYSTEM.to_owned(), labels };
     let what = Install { module, wrapping: Wrapping::Matched, generation: 0, by: InstalledBy::Install };

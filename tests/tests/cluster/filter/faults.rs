@@ -1,0 +1,73 @@
+//! A filter that does not work: users notice nothing, `status` tells what it is, and what it advises mends it.
+
+use mirror_tests::client::{Protocol, Request, once};
+use mirror_tests::cluster::alone_on_cluster;
+use mirror_tests::module;
+use serde_json::Value;
+
+use super::{delete_filter, install_module};
+use crate::hello::{Hello, SAFE, assert_ok};
+
+fn advice(status: &Value) -> &str {
+    status["pods"][0]["advice"].as_str().expect("a sentence")
+}
+
+#[test]
+fn a_filter_that_was_deleted_is_missing_and_nothing_is_copied() {
+    alone_on_cluster(async |cluster| {
+        let mut hello = Hello::start(cluster).await;
+        hello.enable(&[]);
+        delete_filter(cluster);
+        let status = hello.until_pods(&["module-missing missing"; 2]).await;
+        assert_eq!(status["state"], "Degraded");
+        assert!(advice(&status).contains("kubectl mirror install"), "{}", advice(&status));
+        hello.assert_copied("/missing", &[]).await;
+        hello.mirror_ok(&["install"]);
+        hello.until_state("Live").await;
+        hello.assert_copied("/installed", &SAFE).await;
+        hello.finish().await;
+    });
+}
+
+#[test]
+fn a_rejected_module_compares_nothing_and_a_good_one_takes_its_place() {
+    alone_on_cluster(async |cluster| {
+        let mut hello = Hello::start(cluster).await;
+        install_module(cluster, b"no module at all");
+        let said = hello.mirror(&["enable", "hello", "--to", "v2", "--timeout", "5s"]);
+        assert_eq!(said.status, Some(2), "{said:#?}");
+        assert!(said.stderr.contains("Envoy refused the module"), "{}", said.stderr);
+        let status = hello.until_pods(&["module-rejected rejected"; 2]).await;
+        assert_eq!(status["state"], "Degraded");
+        hello.assert_copied("/rejected", &SAFE).await;
+        assert_ok(&hello.mirror(&["install"]));
+        hello.until_state("Live").await;
+        hello.stop_steady().await;
+        hello.assert_copied("/installed", &SAFE).await;
+        hello.finish().await;
+    });
+}
+
+#[test]
+fn a_module_that_has_trapped_has_stopped_until_it_is_repaired() {
+    alone_on_cluster(async |cluster| {
+        let mut hello = Hello::start(cluster).await;
+        install_module(cluster, &std::fs::read(module::trapping()).expect("the module"));
+        hello.enable(&[]);
+        // What is under way when it traps fails.
+        hello.stop_steady().await;
+        let trap = Request::get("/trap").host(&hello.service.host()).header(module::TRAP_HEADER, "1");
+        let answer = once(cluster.gateway().external(), Protocol::Http1, &trap).await.expect("an answer");
+        assert_eq!(answer.status, 503);
+        hello.start_steady();
+        let status = hello.until_pods(&["module-stopped stopped", "live running"]).await;
+        assert_eq!(status["state"], "Degraded");
+        assert!(advice(&status).contains("kubectl mirror repair"), "{}", advice(&status));
+        hello.assert_copied("/stopped", &SAFE).await;
+        let said = hello.mirror_ok(&["repair"]);
+        assert_eq!(said.stdout, "filter.kubectl-mirror/ingressgateway configured\n");
+        hello.until_state("Live").await;
+        hello.assert_copied("/repaired", &SAFE).await;
+        hello.finish().await;
+    });
+}
