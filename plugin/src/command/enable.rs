@@ -114,8 +114,17 @@ impl Enabling<'_> {
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
-        self.leave_strategy(&objects, before, &seen).await?;
-        let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
+        let left = self.leave_strategy(&objects, before).await?;
+        let applied = async {
+            if left {
+                self.wait_until_left(&seen).await?;
+            }
+            mirroring::apply(self.cluster, &objects, before, options).await
+        };
+        let (change, applied) = match applied.await {
+            Err(error) if left => return Err(self.undone(&plan, &Objects::default(), before, error).await),
+            done => done?,
+        };
         if options.dry_run {
             return self.show(&applied, change);
         }
@@ -124,15 +133,7 @@ impl Enabling<'_> {
         self.keep_filter(&seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
-            return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
-                Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
-                Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
-                Err(left) => anyhow!(
-                    "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
-                    self.name.route,
-                    self.name.namespace
-                ),
-            });
+            return Err(self.undone(&plan, &applied, before, error).await);
         }
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
@@ -330,16 +331,39 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
-    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
+    /// does.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>) -> Result<bool> {
         let options = self.args.applying.options();
-        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
-        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
-        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(false) };
+        mirroring::leave_strategy(self.cluster, objects, before, options).await
+    }
+
+    async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
+        if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
             let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
             mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
         }
         Ok(())
+    }
+
+    /// Undoes what was applied, since a later step failed with `error`.
+    async fn undone(
+        &self,
+        plan: &Plan,
+        applied: &Objects,
+        before: Option<&Found>,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        match mirroring::undo(self.cluster, plan, applied, before).await {
+            Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+            Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+            Err(left) => anyhow!(
+                "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                self.name.route,
+                self.name.namespace
+            ),
+        }
     }
 
     /// Adds the tag that the mirror needs, and takes away the one that it needed before.

@@ -178,11 +178,6 @@ fn route(route: &Route) -> String {
     }
 }
 
-/// What is said on several lines elsewhere.
-fn one_line(text: &str) -> String {
-    text.replace('\n', "; ")
-}
-
 /// What is wrong, and what to do.
 fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
     let mut remarks = Vec::new();
@@ -194,11 +189,12 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
         let line = format!("Its time has run out: nothing is copied. Remove it: kubectl mirror disable {}", name.route);
         remarks.push((Paint::Yellow, line));
     }
-    if let Some(reason) = &standing.impossible {
-        remarks.push((Paint::Red, format!("It could not be made today: {}", one_line(reason))));
+    // Without what was asked for there is no second reason to be told.
+    if let (Some(reason), Ok(_)) = (&standing.impossible, &standing.found.intent) {
+        remarks.push((Paint::Red, format!("It could not be made today: {reason}")));
     }
     if let Some(reason) = &standing.unchecked {
-        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {}", one_line(reason))));
+        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {reason}")));
     }
     if !standing.stale.is_empty() {
         let reasons = standing.stale.join("; ");
