@@ -15,6 +15,7 @@ pub mod admin;
 pub mod cli;
 pub mod cluster;
 pub mod command;
+pub mod diffs;
 pub mod envoy;
 pub mod gateway;
 pub mod grid;

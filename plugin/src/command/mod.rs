@@ -2,6 +2,7 @@
 
 pub mod common;
 pub mod complete;
+pub mod diffs;
 pub mod disable;
 pub mod doctor;
 pub mod enable;
@@ -11,5 +12,7 @@ pub mod local;
 pub mod report;
 pub mod status;
 pub mod sync;
+#[cfg(test)]
+mod testing;
 pub mod uninstall;
 pub mod version;
