@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and a function that runs it.
 
+pub mod check;
 pub mod common;
 pub mod complete;
 pub mod diffs;
