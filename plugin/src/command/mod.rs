@@ -11,6 +11,7 @@ pub mod generate;
 pub mod install;
 pub mod local;
 pub mod report;
+pub mod rules;
 pub mod status;
 pub mod sync;
 #[cfg(test)]
