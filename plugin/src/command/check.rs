@@ -31,12 +31,16 @@ use show::Shown;
     Exit status: 0 equal, 1 they differ, 2 wrong usage or failure.")]
 pub struct Args {
     /// What to ignore and how closely to compare, in YAML; only the defaults where it is left out.
-    #[arg(long, value_name = "FILE", required_unless_present = "files")]
+    #[arg(long, value_name = "FILE", required_unless_present = "primary")]
     rules: Option<PathBuf>,
 
-    /// The primary's answer and the candidate's.
-    #[arg(value_names = ["PRIMARY", "CANDIDATE"], num_args = 2)]
-    files: Vec<PathBuf>,
+    /// The file with the primary's answer.
+    #[arg(value_name = "PRIMARY", requires = "candidate")]
+    primary: Option<PathBuf>,
+
+    /// The file with the candidate's.
+    #[arg(value_name = "CANDIDATE")]
+    candidate: Option<PathBuf>,
 
     /// How to show what comes of it.
     #[arg(short, long, value_enum, default_value_t)]
@@ -61,7 +65,7 @@ pub enum Format {
 /// Files that cannot be read, mistakes in rules, and answers that cannot be compared.
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let rules = args.rules.as_deref().map(rules::read).transpose()?.unwrap_or_default();
-    let [primary, candidate] = args.files.as_slice() else {
+    let (Some(primary), Some(candidate)) = (&args.primary, &args.candidate) else {
         output::data(&Shown::rules_alone(&rules).render(args.output)?)?;
         return Ok(ExitStatus::Success);
     };

@@ -113,6 +113,7 @@ fn each(rules: &Rules) -> Vec<(Rule, Rules, Rules)> {
     );
     split(rules, "subset", |rules| &mut rules.subset, |path| plain(path), &mut found);
     split(rules, "redact", |rules| &mut rules.redact, |path| plain(path), &mut found);
+    split(rules, "endpoints", |rules| &mut rules.endpoints, |path| plain(&path.as_str()), &mut found);
     found
 }
 

@@ -25,7 +25,8 @@ fn rules_that_take_effect_are_told_from_those_that_do_not() {
     const RULES: &str = "ignore: [/at, /nothing, header:x-build]\n\
         tolerance: [{path: /price, absolute: 0.01}]\n\
         unordered: [{path: /tags}]\n\
-        subset: [/user]\n";
+        subset: [/user]\n\
+        endpoints: ['/users/{id}']\n";
     let ours = r#"{"at": 1, "price": 1.00, "tags": [1, 2], "user": {}, "name": "a"}"#;
     let theirs = r#"{"at": 2, "price": 1.01, "tags": [2, 1], "user": {"id": 1}, "name": "b"}"#;
     insta::assert_snapshot!("differs", text(RULES, ours, theirs));
@@ -74,8 +75,8 @@ async fn ended(rules: Option<&str>, files: &[&str]) -> Result<ExitStatus> {
         path
     };
     let rules = rules.map(|text| write("rules.yaml", text));
-    let files = files.iter().enumerate().map(|(i, text)| write(&i.to_string(), text)).collect();
-    run(Args { rules, files, output: Format::Yaml }).await
+    let mut files = files.iter().enumerate().map(|(i, text)| write(&i.to_string(), text));
+    run(Args { rules, primary: files.next(), candidate: files.next(), output: Format::Yaml }).await
 }
 
 #[tokio::test]
