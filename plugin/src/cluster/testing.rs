@@ -11,6 +11,7 @@
 //! - Writes change them and are recorded: server-side apply, merge patch with a resource version, DELETE with
 //!   preconditions; with `dryRun` they are recorded and change nothing. It knows one field manager only, so an apply
 //!   replaces all but the server's own fields.
+//! - A pod's log is what [`FakeServer::log`] says. It is at its end at once, even where it is followed.
 //! - Port-forwards to a [`FakeServer::pod`] reach the fake Envoy that plays it.
 //! - [`FakeServer::forbid`], [`FakeServer::conflict`], [`FakeServer::fail`] and [`FakeServer::without_kind`] make it refuse.
 //!   What is forbidden is also denied by SelfSubjectAccessReviews.
@@ -136,6 +137,18 @@ impl FakeServer {
         self
     }
 
+    /// Lets the containers of a pod have written this.
+    pub fn log(self, namespace: &str, pod: &str, text: &str) -> Self {
+        self.lock().logs.insert((namespace.to_owned(), pod.to_owned()), text.to_owned());
+        self
+    }
+
+    /// Cannot reach the node of a pod, so that its log is not to be had.
+    pub fn without_log(self, namespace: &str, pod: &str) -> Self {
+        self.lock().unreachable.push((namespace.to_owned(), pod.to_owned()));
+        self
+    }
+
     /// Does not know this kind of object: its definition is not installed.
     pub fn without_kind(self, resource: &str) -> Self {
         self.lock().unknown.push(resource.to_owned());
@@ -252,6 +265,11 @@ impl FakeServer {
         self.lock().calls.clone()
     }
 
+    /// Whose logs were asked for so far, each with its parameters: `istio-system/gw-0 container=istio-proxy&tailLines=5`.
+    pub fn logs_asked(&self) -> Vec<String> {
+        self.lock().logs_asked.clone()
+    }
+
     /// An object as it is now.
     pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         self.lock().objects.get(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).cloned()
@@ -347,6 +365,7 @@ impl FakeServer {
             return (code.expect("a status code"), refusal);
         }
         let answer = match target.verb {
+            "get" if target.resource == "pods/log" => state.log(&target, &query),
             "get" => state.get(&target),
             "list" => state.list(&target, query.get("labelSelector").map_or("", String::as_str)),
             "apply" => state.apply(&target, body, is_dry),
@@ -380,6 +399,7 @@ impl Target {
         let (plural, name) = match parts.as_slice() {
             [plural] => (*plural, ""),
             [plural, name] => (*plural, *name),
+            ["pods", name, "log"] => ("pods/log", *name),
             _ => panic!("the fake API server does not know {method} {path}"),
         };
         let is_apply = request.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/apply-patch+yaml");

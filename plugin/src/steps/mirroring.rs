@@ -5,15 +5,15 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 
-use super::GatewayPods;
 use super::inventory::{Found, Inventory};
 use super::tagging;
+use super::{GatewayPods, Survey};
 use crate::cluster::read::Object;
 use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
-use crate::intent::MirrorName;
+use crate::intent::{MirrorName, Strategy};
 use crate::istio::conflict::{check_hosts, check_owner};
-use crate::istio::{overlay, virtual_service};
+use crate::istio::{Workload, overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
 use crate::output::message;
@@ -52,6 +52,20 @@ pub fn overlays(plan: &Plan, gateways: &[GatewayPods]) -> Objects {
 pub fn virtual_services(plan: &Plan, gateway_namespaces: &[String]) -> Result<Objects> {
     let virtual_service = virtual_service(plan, gateway_namespaces)?;
     Ok(Objects { overlays: Vec::new(), virtual_service: Some(virtual_service) })
+}
+
+/// The objects of a mirror that is there already as `plan` comes to, on the same gateways.
+///
+/// # Errors
+/// As [`virtual_services`].
+pub fn rebuilt(survey: &Survey, plan: &Plan, found: &Found) -> Result<Objects> {
+    match found.strategy() {
+        Strategy::Overlay => {
+            let overlays = found.overlays.iter().map(|live| overlay(plan, &Workload::of(live))).collect();
+            Ok(Objects { overlays, virtual_service: None })
+        }
+        Strategy::VirtualService => virtual_services(plan, &survey.gateway_namespaces(plan.intent.through)),
+    }
 }
 
 /// Checks that nobody else is where these objects are to be: no other mirror of a host, and no object of those names that
