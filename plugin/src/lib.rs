@@ -22,6 +22,7 @@ pub mod cli;
 pub mod cluster;
 pub mod command;
 pub mod completion;
+pub mod diffs;
 pub mod envoy;
 pub mod gateway;
 pub mod grid;

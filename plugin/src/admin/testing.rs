@@ -51,6 +51,7 @@ impl FakeEnvoy {
         let served = envoy.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).expect("a socket");
                 let envoy = served.clone();
                 let service = service_fn(move |request: Request<Incoming>| {
                     let answer = envoy.answer(request.uri());
@@ -141,6 +142,14 @@ impl FakeEnvoy {
             .collect();
         let config = json!({ "route_config": { "name": "http.8080", "virtual_hosts": hosts } });
         self.page("/config_dump/dynamic_route_configs", json!({ "configs": [config] }));
+    }
+
+    /// Has lost the changes of copies' headers, as proxies of an older Istio lose them.
+    pub fn drop_mutations(&self) {
+        let mut pages = self.pages.lock().expect("no test has panicked in here");
+        let page = pages.get_mut("/config_dump/dynamic_route_configs").expect("mirrors");
+        let text = page.to_string().replace("request_headers_mutations", "lost");
+        *page = serde_json::from_str(&text).expect("JSON");
     }
 
     /// Has a cluster with so many healthy endpoints.

@@ -19,8 +19,8 @@ use crate::istio::yaml::to_yaml;
 use crate::local;
 use crate::output::{self, message};
 use crate::rules;
-use crate::steps::Found;
 use crate::steps::mirroring::Objects;
+use crate::steps::{Found, Which};
 
 /// What is to be mirrored, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -266,6 +266,14 @@ fn kubectl_name(value: &Value) -> String {
 /// A share in millionths, in percent: `5 %`, `0.25 %`.
 pub fn percent(millionths: u32) -> String {
     format!("{} %", f64::from(millionths) / 10_000.0)
+}
+
+/// Says that there are no mirrors.
+pub fn none_found(which: Which<'_>) {
+    match which {
+        Which::Namespace(namespace) => message(format_args!("No mirrors found in namespace {namespace}.")),
+        Which::All | Which::One(_) => message("No mirrors found."),
+    }
 }
 
 /// Says which objects could not be looked at.

@@ -1,14 +1,18 @@
 //! `kubectl mirror enable`: starts a mirror, or changes one in place.
 
+mod filter;
+
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap_complete::ArgValueCandidates;
+use kube::ResourceExt;
+use kube::core::ObjectMeta;
 use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
-use crate::cluster::{Change, Cluster, Connection, Error, Pod};
+use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
 use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
@@ -99,27 +103,38 @@ impl Enabling<'_> {
         if self.args.applying.dry_run == DryRun::Client {
             return self.show(&objects, common::change_of(before));
         }
-        self.check_rights(&plan, &objects, tagging.is_some()).await?;
+        self.check_rights(&plan, &objects, before, tagging.is_some()).await?;
         if let Seen::Pods(pods) = &seen {
+            if plan.intent.strategy == Strategy::VirtualService {
+                filter::check_rights(self.cluster, pods).await?;
+            }
             self.check_versions(&plan, pods).await?;
         }
         warn_of_methods(&plan);
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
-        self.leave_strategy(&objects, before, &seen).await?;
-        let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
+        let left = self.leave_strategy(&objects, before).await?;
+        let applied = async {
+            if left {
+                self.wait_until_left(&seen).await?;
+            }
+            mirroring::apply(self.cluster, &objects, before, options).await
+        };
+        let (change, applied) = match applied.await {
+            Err(error) if left => return Err(self.undone(&plan, &Objects::default(), before, error).await),
+            done => done?,
+        };
         if options.dry_run {
             return self.show(&applied, change);
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        // The mirror's objects know of the tag by now, so that `disable` takes it away whatever happens.
-        if let Some(service) = &tagging {
-            tagging::add(self.cluster, service, self.tag(), &plan.candidate.revision, false).await?;
-            message(format_args!("revision {} has the tag {} now", plan.candidate.revision, self.tag()));
+        self.keep_filter(&seen).await?;
+        // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
+        if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
+            return Err(self.undone(&plan, &applied, before, error).await);
         }
-        self.drop_old_tag(before, &plan).await?;
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
         Ok(ExitStatus::Success)
@@ -191,7 +206,7 @@ impl Enabling<'_> {
         }
     }
 
-    async fn check_rights(&self, plan: &Plan, objects: &Objects, tags: bool) -> Result<()> {
+    async fn check_rights(&self, plan: &Plan, objects: &Objects, before: Option<&Found>, tags: bool) -> Result<()> {
         let mut wanted = Vec::new();
         for overlay in &objects.overlays {
             let namespace = overlay.metadata.namespace.as_deref().unwrap_or_default();
@@ -203,8 +218,22 @@ impl Enabling<'_> {
         if plan.intent.strategy == Strategy::VirtualService {
             wanted.extend(rights::to_write(rights::VIRTUAL_SERVICES, &self.name.namespace));
         }
-        if tags {
-            wanted.extend([crate::cluster::Right::new("patch", rights::SERVICES, &self.name.namespace)]);
+        // What the mirror is made of now and will not be any more.
+        if let Some(before) = before {
+            let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_default();
+            for overlay in before
+                .overlays
+                .iter()
+                .filter(|before| !objects.overlays.iter().any(|o| o.name_any() == before.name_any()))
+            {
+                wanted.push(Right::new("delete", rights::ENVOY_FILTERS, &namespace(&overlay.metadata)));
+            }
+            if objects.virtual_service.is_none() && !before.virtual_services.is_empty() {
+                wanted.push(Right::new("delete", rights::VIRTUAL_SERVICES, &self.name.namespace));
+            }
+        }
+        if tags || old_tag(before, plan).is_some() {
+            wanted.push(Right::new("patch", rights::SERVICES, &self.name.namespace));
         }
         wanted.sort();
         wanted.dedup();
@@ -250,28 +279,46 @@ impl Enabling<'_> {
             Seen::Pods(gateways) => gateways,
             Seen::Nothing(right) => {
                 message(format_args!(
-                    "note: whether the gateways have the filter could not be checked ({right}); without it requests are \
-                     copied, and nothing is compared"
+                    "note: whether the gateways have the filter could not be checked ({right}); {}",
+                    filter::WITHOUT
                 ));
                 return Ok(());
             }
         };
-        let wait = self.args.waiting.wait.then_some(self.args.waiting.timeout);
-        let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
-            match installing::ensure(self.cluster, gateway, how).await {
+            match installing::ensure(self.cluster, gateway, self.installation()).await {
                 Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
-                Ok(None) => {}
-                Err(error)
-                    if plan.intent.strategy == Strategy::VirtualService
-                        && matches!(error.downcast_ref(), Some(Error::Forbidden(_))) =>
-                {
-                    message(format_args!("note: whether the gateways have the filter could not be checked: {error:#}"));
+                Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
+                Ok(None) => filter::check(self.cluster, gateway).await?,
+                Err(error) if plan.intent.strategy == Strategy::VirtualService && filter::may_not_look(&error) => {
+                    filter::check(self.cluster, gateway).await?;
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
+    async fn keep_filter(&self, seen: &Seen) -> Result<()> {
+        let Seen::Pods(gateways) = seen else { return Ok(()) };
+        for gateway in gateways {
+            match installing::installed(self.cluster, gateway).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                Err(error) if filter::may_not_look(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn installation(&self) -> Installation {
+        let options = self.args.applying.options();
+        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
     }
 
     /// Says that the filter was installed; not between the objects that are printed.
@@ -284,23 +331,49 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
-    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
+    /// does.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>) -> Result<bool> {
         let options = self.args.applying.options();
-        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
-        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
-        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(false) };
+        mirroring::leave_strategy(self.cluster, objects, before, options).await
+    }
+
+    async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
+        if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
             let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
             mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
         }
         Ok(())
     }
 
-    /// The tag that was added for what the mirror copied to before is not needed any more.
-    async fn drop_old_tag(&self, before: Option<&Found>, plan: &Plan) -> Result<()> {
-        let old = before.and_then(|found| found.intent.as_ref().ok()?.tag_added.clone());
-        if let Some(old) = old.filter(|old| plan.intent.tag_added.as_ref() != Some(old)) {
-            tagging::remove(self.cluster, self.name, &old, false).await?;
+    /// Undoes what was applied, since a later step failed with `error`.
+    async fn undone(
+        &self,
+        plan: &Plan,
+        applied: &Objects,
+        before: Option<&Found>,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        match mirroring::undo(self.cluster, plan, applied, before).await {
+            Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+            Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+            Err(left) => anyhow!(
+                "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                self.name.route,
+                self.name.namespace
+            ),
+        }
+    }
+
+    /// Adds the tag that the mirror needs, and takes away the one that it needed before.
+    async fn change_tags(&self, plan: &Plan, before: Option<&Found>, tagging: Option<&Service>) -> Result<()> {
+        if let Some(service) = tagging {
+            tagging::add(self.cluster, service, self.tag(), &plan.candidate.revision, false).await?;
+            message(format_args!("revision {} has the tag {} now", plan.candidate.revision, self.tag()));
+        }
+        if let Some(old) = old_tag(before, plan) {
+            tagging::remove(self.cluster, self.name, old, false).await?;
         }
         Ok(())
     }
@@ -321,6 +394,7 @@ impl Enabling<'_> {
         };
         if !self.args.waiting.wait {
             message(describe(plan));
+            message(format_args!("Whether the gateways have it: kubectl mirror status {}", self.name.route));
             return Ok(());
         }
         let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
@@ -333,6 +407,12 @@ impl Enabling<'_> {
         ));
         Ok(())
     }
+}
+
+/// The tag that was added for what the mirror copied to before, where it does not need it any more.
+fn old_tag<'a>(before: Option<&'a Found>, plan: &Plan) -> Option<&'a String> {
+    let old = before?.intent.as_ref().ok()?.tag_added.as_ref();
+    old.filter(|old| plan.intent.tag_added.as_ref() != Some(old))
 }
 
 /// Where Istio's control plane is, mostly.

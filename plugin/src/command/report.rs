@@ -119,6 +119,7 @@ async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> 
         bail!("none of {} gateway pods could be asked", pods.len());
     }
     let mut report = build::report(&gathered.snapshot, examples);
+    let counted = report.mirrors.len();
     let which = match &name {
         Some(name) => Which::One(name),
         None if args.all_namespaces => Which::All,
@@ -129,6 +130,7 @@ async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> 
         Which::Namespace(namespace) => mirror.name.split_once('/').is_some_and(|(of, _)| of == namespace),
         Which::One(name) => mirror.name == name.to_string(),
     });
+    report.narrowed = report.mirrors.len() < counted;
     let inventory = mirrors(&cluster, which).await?;
     if let (Some(name), true, true) = (&name, report.mirrors.is_empty(), inventory.mirrors.is_empty()) {
         bail!(

@@ -17,7 +17,7 @@ use crate::cli::ExitStatus;
 use crate::cluster::{Cluster, Connection};
 use crate::completion;
 use crate::intent::MirrorName;
-use crate::output::{self, message};
+use crate::output;
 use crate::steps::standing::{Look, look, standing};
 use crate::steps::{Standing, Which, gateways, mirrors};
 
@@ -128,7 +128,7 @@ async fn show(cluster: &Cluster, which: Which<'_>, showing: &Showing, detail: De
     loop {
         let (standings, look) = read(cluster, which).await?;
         if standings.is_empty() && !showing.watch {
-            return nothing(cluster, which, showing.output);
+            return nothing(which, showing.output);
         }
         let text = match showing.output {
             Format::Table => table::render(&standings, &look, detail, false, matches!(which, Which::All)),
@@ -172,15 +172,14 @@ async fn read(cluster: &Cluster, which: Which<'_>) -> Result<(Vec<Standing>, Loo
 }
 
 /// As kubectl does: an empty list is no error, a name that is not there is one.
-fn nothing(cluster: &Cluster, which: Which<'_>, format: Format) -> Result<ExitStatus> {
+fn nothing(which: Which<'_>, format: Format) -> Result<ExitStatus> {
     match which {
         Which::One(name) => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
         _ if format == Format::Json => output::data(&json::render(&[], &Look::default())?)?,
         _ if format == Format::Yaml => output::data(&json::render_yaml(&[], &Look::default())?)?,
-        Which::All => message("No mirrors found."),
-        Which::Namespace(_) => message(format_args!("No mirrors found in namespace {}.", cluster.namespace)),
+        all => common::none_found(all),
     }
     Ok(ExitStatus::Success)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use mirror_core::config::Mirror;
 
-use super::{Endpoints, Flaw, PodView, View};
+use super::{Carrier, Endpoints, Flaw, PodView, View};
 use crate::source::Module;
 
 /// What is looked for in the gateways.
@@ -37,6 +37,8 @@ pub struct Found {
     pub module: Module,
     /// Whether the routes have the mirror.
     pub route: Route,
+    /// How they carry it, where they do.
+    pub carrier: Option<Carrier>,
     /// The cluster that copies go to.
     pub candidate: Endpoints,
     /// The cluster that second copies go to, where there are any.
@@ -145,6 +147,14 @@ impl PodState {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
     }
 
+    /// What is wrong with the module and what to do, in one sentence; that it runs where it does.
+    pub fn module_advice(&self) -> String {
+        match &self.found {
+            Ok(found) => why(found.module).to_owned(),
+            Err(reason) => reason.clone(),
+        }
+    }
+
     /// All in one word.
     pub fn summary(&self) -> Summary {
         self.found.as_ref().map_or(Summary::Unreachable, Found::summary)
@@ -183,6 +193,7 @@ impl Found {
             module: view.module,
             candidate: mirror.map(|mirror| endpoints(&mirror.candidate.cluster)).unwrap_or_default(),
             secondary: mirror.and_then(|mirror| mirror.secondary.as_ref()).map(|target| endpoints(&target.cluster)),
+            carrier: live.first().map(|live| live.carrier),
             missing_hosts: hosts.iter().filter(is_missing).cloned().collect(),
             route,
         }
@@ -218,8 +229,18 @@ impl Found {
                 "it has no cluster for {which} service, so nothing is copied: is the service exported to the gateway?"
             ),
             Summary::NoEndpoints => "nobody healthy is there to answer copies: is the candidate ready?".to_owned(),
-            Summary::Module(module) => format!("requests are copied but not compared: {}", why(module)),
+            Summary::Module(module) => format!("{}: {}", self.without(module), why(module)),
             Summary::Unreachable => String::new(),
+        }
+    }
+
+    /// What becomes of requests where the module is not as it should be. The selector is installed with it; where there is
+    /// none, it is the module that tags the copies.
+    fn without(&self, module: Module) -> &'static str {
+        match (self.carrier, module) {
+            (Some(Carrier::Header), _) => "requests are copied without tags, and not compared",
+            (_, Module::Missing) => "nothing is copied",
+            (_, _) => "requests are copied but not compared",
         }
     }
 

@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
 
-use super::GatewayPods;
 use super::inventory::{Found, Inventory};
-use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
+use super::tagging;
+use super::{GatewayPods, Survey};
+use crate::cluster::read::Object;
+use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
-use crate::intent::MirrorName;
+use crate::intent::{MirrorName, Strategy};
 use crate::istio::conflict::{check_hosts, check_owner};
-use crate::istio::{overlay, virtual_service};
+use crate::istio::{Workload, overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
 use crate::output::message;
@@ -22,6 +25,18 @@ pub struct Objects {
     pub overlays: Vec<EnvoyFilter>,
     /// Of the strategy `virtualservice`.
     pub virtual_service: Option<VirtualService>,
+}
+
+impl Objects {
+    /// The mirror that they are.
+    fn found(&self, plan: &Plan) -> Found {
+        Found {
+            name: plan.name.clone(),
+            intent: Ok(plan.intent.clone()),
+            overlays: self.overlays.clone(),
+            virtual_services: self.virtual_service.iter().cloned().collect(),
+        }
+    }
 }
 
 /// The objects that `plan` comes to with the strategy `overlay`.
@@ -37,6 +52,20 @@ pub fn overlays(plan: &Plan, gateways: &[GatewayPods]) -> Objects {
 pub fn virtual_services(plan: &Plan, gateway_namespaces: &[String]) -> Result<Objects> {
     let virtual_service = virtual_service(plan, gateway_namespaces)?;
     Ok(Objects { overlays: Vec::new(), virtual_service: Some(virtual_service) })
+}
+
+/// The objects of a mirror that is there already as `plan` comes to, on the same gateways.
+///
+/// # Errors
+/// As [`virtual_services`].
+pub fn rebuilt(survey: &Survey, plan: &Plan, found: &Found) -> Result<Objects> {
+    match found.strategy() {
+        Strategy::Overlay => {
+            let overlays = found.overlays.iter().map(|live| overlay(plan, &Workload::of(live))).collect();
+            Ok(Objects { overlays, virtual_service: None })
+        }
+        Strategy::VirtualService => virtual_services(plan, &survey.gateway_namespaces(plan.intent.through)),
+    }
 }
 
 /// Checks that nobody else is where these objects are to be: no other mirror of a host, and no object of those names that
@@ -89,7 +118,8 @@ pub async fn leave_strategy(
         return Ok(false);
     }
     apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
-    remove(cluster, &left, false).await?;
+    // The tag stays: the mirror comes back, and knows of it.
+    remove_objects(cluster, &left, false).await?;
     Ok(true)
 }
 
@@ -97,7 +127,7 @@ pub async fn leave_strategy(
 /// place.
 ///
 /// # Errors
-/// What the API server refuses. Objects that were applied before the one that failed are removed again where they were new.
+/// What the API server refuses. Objects that were applied before the one that failed are as they were before.
 pub async fn apply(
     cluster: &Cluster,
     objects: &Objects,
@@ -114,7 +144,7 @@ pub async fn apply(
             }
             Err(error) => {
                 if !options.dry_run {
-                    take_back(cluster, &applied, &changes).await;
+                    take_back(cluster, &applied, &changes, before).await;
                 }
                 return Err(error.into());
             }
@@ -144,38 +174,89 @@ fn sum(changes: &[Change], was_there: bool) -> Change {
     }
 }
 
-async fn take_back(cluster: &Cluster, applied: &Objects, changes: &[Change]) {
+/// Removes what is new, and restores what was changed. An error of its own is not told, the first one is: `disable` removes
+/// whatever this leaves.
+async fn take_back(cluster: &Cluster, applied: &Objects, changes: &[Change], before: Option<&Found>) {
     for (object, change) in applied.overlays.iter().zip(changes) {
-        if *change == Change::Created {
-            let (namespace, name) = key(&object.metadata);
-            // The first error is told; `disable` removes whatever this leaves.
-            let _ = cluster.delete::<EnvoyFilter>(namespace, name, Precondition::default(), false).await;
+        let (namespace, name) = key(&object.metadata);
+        let was = before.and_then(|found| found.overlays.iter().find(|was| key(&was.metadata) == (namespace, name)));
+        match (change, was) {
+            (Change::Created, _) => {
+                let _ = cluster.delete::<EnvoyFilter>(namespace, name, Precondition::default(), false).await;
+            }
+            (Change::Configured, Some(was)) => {
+                let _ = restore(cluster, was.clone()).await;
+            }
+            _ => {}
         }
     }
 }
 
-/// Removes those of a mirror's objects that are not among these any more.
+/// Applies an object as it was, whatever it is by now, and also where it is gone.
+///
+/// # Errors
+/// What the API server refuses.
+pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object: K) -> Result<(), Error> {
+    let metadata = object.meta_mut();
+    metadata.uid = None;
+    metadata.resource_version = None;
+    metadata.creation_timestamp = None;
+    metadata.managed_fields = None;
+    cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
+}
+
+/// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
+/// left before, see [`leave_strategy`].
 async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> Result<()> {
-    for object in &before.overlays {
+    let overlays = before.overlays.iter().filter(|_| !objects.overlays.is_empty());
+    for object in overlays {
         let is_kept = objects.overlays.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
         if !is_kept {
             delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
         }
     }
-    for object in &before.virtual_services {
-        let is_kept = objects.virtual_service.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
-        if !is_kept {
+    if let Some(kept) = &objects.virtual_service {
+        for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
         }
     }
     Ok(())
 }
 
-/// Removes all objects of a mirror.
+/// Undoes what [`apply`] did, where a step after it failed: the mirror is as it was before, or gone where it is new. A tag
+/// that was added in between goes first, since from now on nothing knows of it any more.
+///
+/// # Errors
+/// What the API server refuses.
+pub async fn undo(cluster: &Cluster, plan: &Plan, applied: &Objects, before: Option<&Found>) -> Result<()> {
+    let Some(before) = before else { return remove(cluster, &applied.found(plan), false).await };
+    let old = before.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_ref());
+    if let Some(tag) = plan.intent.tag_added.as_ref().filter(|tag| old != Some(tag)) {
+        tagging::remove(cluster, &plan.name, tag, false).await?;
+    }
+    for object in &before.overlays {
+        restore(cluster, object.clone()).await?;
+    }
+    for object in &before.virtual_services {
+        restore(cluster, object.clone()).await?;
+    }
+    let as_before =
+        Objects { overlays: before.overlays.clone(), virtual_service: before.virtual_services.first().cloned() };
+    remove_others(cluster, &applied.found(plan), &as_before).await
+}
+
+/// Removes all objects of a mirror, and before them the tag that was added for it: they are what knows of it.
 ///
 /// # Errors
 /// What the API server refuses.
 pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
+    if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
+        tagging::remove(cluster, &found.name, tag, dry_run).await?;
+    }
+    remove_objects(cluster, found, dry_run).await
+}
+
+async fn remove_objects(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
     for object in &found.overlays {
         delete::<EnvoyFilter>(cluster, &object.metadata, dry_run).await?;
     }
@@ -185,11 +266,7 @@ pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<(
     Ok(())
 }
 
-async fn delete<K: crate::cluster::read::Object>(
-    cluster: &Cluster,
-    metadata: &kube::core::ObjectMeta,
-    dry_run: bool,
-) -> Result<()> {
+async fn delete<K: Object>(cluster: &Cluster, metadata: &kube::core::ObjectMeta, dry_run: bool) -> Result<()> {
     let (namespace, name) = key(metadata);
     let precondition = Precondition { uid: metadata.uid.clone(), ..Precondition::default() };
     cluster.delete::<K>(namespace, name, precondition, dry_run).await?;
@@ -211,7 +288,7 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
     if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
-        return Err(refusal.into());
+        bail!("{refusal}\nIt was enabled at the same moment; mirror {} has been removed again.", own.name);
     }
     Ok(())
 }
@@ -234,9 +311,7 @@ pub async fn wait_until_live(
     let is_settled = |state: &PodState| state.is_live() || drops_headers(state);
     let waited = gateways.wait_until(&wanted, timeout, &what, is_settled).await;
     if let Some(state) = waited.states.iter().find(|state| drops_headers(state)) {
-        for object in &objects.overlays {
-            delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
-        }
+        remove(cluster, &objects.found(plan), false).await?;
         bail!("{}: {}\nThe mirror has been removed again.", state.pod, state.advice());
     }
     let missing: Vec<String> = waited

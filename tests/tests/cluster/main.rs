@@ -2,6 +2,7 @@
 
 mod applying;
 mod changes;
+mod diffs;
 mod doctor;
 mod facts;
 mod filter;

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, alone_on_cluster};
 
-use super::hello::{Hello, SAFE, with_filter};
+use super::hello::{Hello, SAFE, assert_ok, with_filter};
 
 /// Runs `kubectl mirror enable` for each of these, all at once; all succeed.
 fn enable_at_once(cluster: &Cluster, enables: &[(&Hello, &str)]) {
@@ -21,6 +21,9 @@ fn enable_at_once(cluster: &Cluster, enables: &[(&Hello, &str)]) {
     }
 }
 
+/// How often two commands get the chance to be in each other's way.
+const ROUNDS: usize = 4;
+
 #[test]
 fn mirrors_of_different_services_do_not_touch_each_other() {
     // None of them finds the filter; all of them install it.
@@ -35,6 +38,27 @@ fn mirrors_of_different_services_do_not_touch_each_other() {
         for hello in hellos {
             hello.finish().await;
         }
+    });
+}
+
+#[test]
+fn a_mirror_keeps_its_filter_although_the_last_one_before_it_ends() {
+    alone_on_cluster(async |cluster| {
+        let (mut first, mut next) = (Hello::start(cluster).await, Hello::start(cluster).await);
+        first.enable(&[]);
+        for _ in 0..ROUNDS {
+            std::thread::scope(|scope| {
+                let disabled = scope.spawn(|| first.mirror(&["disable", "hello"]));
+                let enabled = scope.spawn(|| next.mirror(&["enable", "hello", "--to", "v2"]));
+                assert_ok(&disabled.join().expect("no panic"));
+                assert_ok(&enabled.join().expect("no panic"));
+            });
+            next.until_state("Live").await;
+            (first, next) = (next, first);
+        }
+        first.assert_copied("/live", &SAFE).await;
+        next.stop_steady().await;
+        first.finish().await;
     });
 }
 

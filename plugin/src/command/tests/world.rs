@@ -30,6 +30,8 @@ pub enum Proxy {
     Refusing,
     /// The control plane does not reach it.
     Cut,
+    /// It is of an Istio that leaves the changes of copies' headers out.
+    Dropping,
 }
 
 /// The cluster.
@@ -196,6 +198,7 @@ impl World {
     pub fn as_application_team(&self) {
         for (verb, resource) in [
             ("get", "configmaps"),
+            ("list", "deployments.apps"),
             ("get", "gateways.networking.istio.io"),
             ("list", "pods"),
             ("get", "pods/portforward"),
@@ -306,6 +309,9 @@ impl Gateway {
         let virtual_services: Vec<VirtualService> = all(objects, "VirtualService");
         mirrors.extend(virtual_services.iter().filter_map(live::of_virtual_service));
         self.envoy.mirrors(&mirrors.iter().collect::<Vec<_>>());
+        if self.proxy == Proxy::Dropping {
+            self.envoy.drop_mutations();
+        }
         let is_install = |filter: &&EnvoyFilter| {
             filter.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::INSTALL))
         };

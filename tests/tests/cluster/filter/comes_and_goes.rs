@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use mirror_tests::cluster::{ISTIO_SYSTEM, alone_on_cluster};
-use mirror_tests::wait;
+use mirror_tests::{module, wait};
 
-use super::{delete_filter, objects};
+use super::{delete_filter, install_module, objects};
 use crate::hello::{Hello, SAFE, assert_ok};
 
 #[test]
@@ -47,6 +47,23 @@ fn what_install_installed_stays_until_uninstall() {
         let said = hello.mirror_ok(&["uninstall"]);
         assert_eq!(said.stdout, "filter.kubectl-mirror/ingressgateway deleted\n");
         assert_eq!(objects(cluster), "");
+        hello.finish().await;
+    });
+}
+
+#[test]
+fn another_module_takes_the_place_of_the_one_that_runs() {
+    alone_on_cluster(async |cluster| {
+        let mut hello = Hello::start(cluster).await;
+        install_module(cluster, &std::fs::read(module::trapping()).expect("the module"));
+        hello.enable(&[]);
+        hello.assert_copied("/old", &SAFE).await;
+        let said = hello.mirror_ok(&["install"]);
+        assert_eq!(said.stdout, "filter.kubectl-mirror/ingressgateway configured\n");
+        hello.assert_copied("/new", &SAFE).await;
+        let counted = || hello.report()["pairs"].as_u64().unwrap_or_default();
+        let before = counted();
+        wait::until("pairs to be counted", async || (counted() > before).then_some(())).await;
         hello.finish().await;
     });
 }

@@ -2,7 +2,7 @@
 
 use mirror_tests::client::{Protocol, Request, once};
 use mirror_tests::cluster::alone_on_cluster;
-use mirror_tests::module;
+use mirror_tests::{module, wait};
 use serde_json::Value;
 
 use super::{delete_filter, install_module};
@@ -20,12 +20,37 @@ fn a_filter_that_was_deleted_is_missing_and_nothing_is_copied() {
         delete_filter(cluster);
         let status = hello.until_pods(&["module-missing missing"; 2]).await;
         assert_eq!(status["state"], "Degraded");
-        assert!(advice(&status).contains("kubectl mirror install"), "{}", advice(&status));
+        let said = "nothing is copied: the module is not installed on this gateway; run `kubectl mirror install`";
+        assert_eq!(advice(&status), said);
         hello.assert_copied("/missing", &[]).await;
         hello.mirror_ok(&["install"]);
         hello.until_state("Live").await;
         hello.assert_copied("/installed", &SAFE).await;
         hello.finish().await;
+    });
+}
+
+#[test]
+fn without_the_filter_a_virtual_service_copies_untagged() {
+    alone_on_cluster(async |cluster| {
+        let mut hello = Hello::start(cluster).await;
+        hello.enable(&["--strategy", "virtualservice"]);
+        delete_filter(cluster);
+        let status = hello.until_pods(&["module-missing missing"; 2]).await;
+        assert!(advice(&status).starts_with("requests are copied without tags, and not compared: "), "{status:#}");
+        hello.stop_steady().await;
+        hello.send_all("/untagged").await;
+        let copies = || hello.v2.seen().into_iter().filter(|seen| seen.path == "/untagged/get");
+        wait::until("all copies", async || (copies().count() == cluster.gateways().len()).then_some(())).await;
+        for copy in copies() {
+            assert_eq!((copy.header("x-mirror-role"), copy.header("knative-serving-revision")), ("", "hello-v1"));
+        }
+        hello.mirror_ok(&["install"]);
+        hello.until_state("Live").await;
+        hello.start_steady();
+        hello.until_copied().await;
+        hello.stop_steady().await;
+        hello.mirror_ok(&["disable", "hello"]);
     });
 }
 
