@@ -33,5 +33,5 @@ pub fn look() -> Look {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Look { width: columns.or(terminal).unwrap_or(WIDE), colour: io::stdout().is_terminal() && !no_colour }
+    Look { width: columns.or(terminal).unwrap_or(WIDE), colour: io::stdout().is_terminal() && !no_colour, wide: false }
 }

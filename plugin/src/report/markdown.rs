@@ -8,7 +8,7 @@ use mirror_core::stats::names::Class;
 use super::math::Share;
 use super::model::{Mirror, Place, Report};
 use super::text::{change, duration, percent, plural, printable, thousands};
-use super::verdict::{Answer, NO_PAIRS, outcome_words, verdict, warnings};
+use super::verdict::{Answer, NO_PAIRS, outcome_words, span, verdict, warnings};
 
 /// The most rows of one table: a comment has room for so many.
 const MOST_ROWS: usize = 25;
@@ -28,6 +28,9 @@ pub fn render(report: &Report) -> String {
         text.push_str(&said(mirror));
         text.push_str(&what_differs(mirror));
         text.push_str(&folded(mirror));
+    }
+    if let Some(span) = span(report) {
+        let _ = writeln!(text, "{}", escaped(&span));
     }
     text
 }

@@ -1,13 +1,18 @@
-//! Where statistics come from: one file a source, all of which give the same [`Snapshot`].
+//! Where statistics come from: one file a source, all of which give the same [`Snapshot`]s. `baseline` holds what was counted
+//! up to a moment, to be left out later.
 
 pub mod admin;
+pub mod baseline;
 pub mod cluster;
+mod gathered;
 
 use std::collections::BTreeMap;
 
 use mirror_core::stats::names::Metric;
 
-/// What one or several Envoys have counted, at one moment or (after [`Snapshot::minus`]) between two.
+pub use gathered::Gathered;
+
+/// What one or several Envoys have counted, until one moment or (without a baseline) between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Counters of the module, summed over all instances.
@@ -93,6 +98,11 @@ impl Instance {
     /// How many VMs run beside those of the workers, for the same time as the module does.
     const BESIDE_WORKERS: u32 = 1;
 
+    /// When it started, by its own clock.
+    pub fn started(&self) -> u64 {
+        self.clock.saturating_sub(self.uptime)
+    }
+
     /// How many workers compare.
     pub fn alive(&self) -> u32 {
         let vms = self.vms_since(self.clock.saturating_sub(Self::ALIVE_WITHIN));
@@ -134,17 +144,6 @@ impl Snapshot {
         self.instances.extend(other.instances);
     }
 
-    /// What was counted since `baseline`, an earlier snapshot of the same Envoys. A counter that has become smaller
-    /// began anew in between, so all it holds is new. Facts about the instances stay those of now.
-    pub fn minus(&self, baseline: &Self) -> Self {
-        let since = |(metric, now): (&Metric, &u64)| {
-            let before = baseline.counters.get(metric).copied().unwrap_or(0);
-            (metric.clone(), now.checked_sub(before).unwrap_or(*now))
-        };
-        let counters = self.counters.iter().map(since).filter(|(_, n)| *n > 0).collect();
-        Self { counters, instances: self.instances.clone() }
-    }
-
     /// Takes one metric of `instance` as its source shows it: counters are summed, gauges become facts of the instance.
     pub(crate) fn take(&mut self, instance: &mut Instance, metric: Metric, value: u64) {
         match metric {
@@ -183,15 +182,6 @@ mod tests {
         sum.merge(counted(&[(Outcome::Match, 3), (Outcome::Noise, 1)]));
         assert_eq!(sum.counters, counted(&[(Outcome::Match, 5), (Outcome::Noise, 1)]).counters);
         assert_eq!(sum.instances.len(), 2);
-    }
-
-    #[test]
-    fn a_difference_leaves_out_what_was_there_before() {
-        let before = counted(&[(Outcome::Match, 7), (Outcome::Noise, 4), (Outcome::Diverged, 9)]);
-        let now = counted(&[(Outcome::Match, 10), (Outcome::Noise, 4), (Outcome::Diverged, 2)]);
-        let since = now.minus(&before);
-        assert_eq!(since.counters, counted(&[(Outcome::Match, 3), (Outcome::Diverged, 2)]).counters);
-        assert_eq!(now.minus(&Snapshot::default()), now);
     }
 
     #[test]
