@@ -11,14 +11,15 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 
-use self::reader::Reader;
+use self::reader::{Reader, read_saved};
 use self::since::Since;
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
 use crate::output;
+use crate::report::compare::{self, Comparison};
 use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
@@ -50,6 +51,11 @@ pub struct Args {
     /// Show examples of what differs from this log of Envoy's.
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
+
+    /// Say what has become better or worse since this report, which -o json (or yaml) has saved. As a table, markdown, JSON
+    /// or YAML; --fail-on tests the later report.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reset", "watch"])]
+    compare: Option<PathBuf>,
 
     /// Count from here on: `reset` is the baseline that --reset stored.
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
@@ -123,7 +129,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     let report = reader.read().await?;
-    show(&report, args.output, &args.fail_on)?;
+    match &args.compare {
+        Some(file) => {
+            let mut earlier = read_saved(file)?;
+            earlier.mirrors.retain(|mirror| reader.selection().holds(&mirror.name));
+            output::data(&args.output.render_comparison(&compare::compare(&earlier, &report))?)?;
+        }
+        None => show(&report, args.output, &args.fail_on)?,
+    }
     Ok(judge(&report, &args.fail_on))
 }
 
@@ -140,6 +153,22 @@ impl Format {
             Self::Junit => junit::render(report, conditions),
             Self::Name => report.mirrors.iter().map(|mirror| format!("{}\n", mirror.name)).collect(),
         }
+    }
+}
+
+impl Format {
+    /// A comparison as it is to be written.
+    fn render_comparison(self, comparison: &Comparison) -> anyhow::Result<String> {
+        Ok(match self {
+            Self::Table => compare::table::render(comparison, output::look()),
+            Self::Wide => compare::table::render(comparison, output::look().wide()),
+            Self::Json => compare::json::render(comparison),
+            Self::Yaml => compare::json::render_yaml(comparison),
+            Self::Markdown => compare::markdown::render(comparison),
+            Self::Html | Self::Junit | Self::Name => {
+                bail!("--compare is shown as table, wide, json, yaml or markdown: pass one of them by -o")
+            }
+        })
     }
 }
 

@@ -106,7 +106,11 @@ fn folded(mirror: &Mirror) -> String {
 }
 
 /// A table, or nothing where it has no rows. `align` has a letter for each column: `l` or `r`.
-fn table<const N: usize>(heading: [&str; N], align: &str, rows: impl Iterator<Item = [String; N]>) -> String {
+pub(super) fn table<const N: usize>(
+    heading: [&str; N],
+    align: &str,
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
         return String::new();
@@ -146,7 +150,7 @@ fn short(value: &str) -> String {
 }
 
 /// A code span that holds this text and nothing else, inside a table's cell.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -155,7 +159,7 @@ fn code(text: &str) -> String {
 }
 
 /// Plain text, none of which is taken for Markdown or HTML.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -76,6 +76,11 @@ impl Reader {
         Ok(Self { source, selection, examples, baselines })
     }
 
+    /// Which mirrors are meant.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Reads the numbers and makes the report.
     ///
     /// # Errors
