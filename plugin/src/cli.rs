@@ -27,7 +27,7 @@ pub struct Cli {
 enum Command {
     Enable(Box<command::enable::Args>),
     Status(command::status::Args),
-    Report(command::report::Args),
+    Report(Box<command::report::Args>),
     Disable(command::disable::Args),
     List(command::status::ListArgs),
     Sync(command::sync::Args),
@@ -56,7 +56,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let ended = match cli.command {
         Command::Enable(args) => command::enable::run(*args).await,
         Command::Status(args) => command::status::run(args).await,
-        Command::Report(args) => command::report::run(args).await,
+        Command::Report(args) => command::report::run(*args).await,
         Command::Disable(args) => command::disable::run(args).await,
         Command::List(args) => command::status::list(args).await,
         Command::Sync(args) => command::sync::run(args).await,

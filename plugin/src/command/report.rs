@@ -24,12 +24,12 @@ use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
 use crate::report::{html, json, junit, markdown, table};
-use crate::source::admin;
+use crate::source::{admin, prometheus};
 
 /// Show how the candidate's answers differ from the primary's, and how often.
 ///
-/// The statistics of all gateway pods are read through the API server and summed; with --admin those of one Envoy, with --from
-/// those of a report that was saved by -o json.
+/// The statistics of all gateway pods are read through the API server and summed; with --admin those of one Envoy, with
+/// --prometheus what a Prometheus has scraped, with --from those of a report that was saved by -o json.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is reported; all of the namespace where it is left out. Also NAMESPACE/NAME.
@@ -44,8 +44,17 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     admin: Option<admin::Address>,
 
+    /// Read what this Prometheus has scraped from the gateways, as their page has it or as examples/monitoring relabels it, for
+    /// example http://127.0.0.1:9090; USER:PASSWORD@ before the host is passed on.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["admin", "all_namespaces", "reset"])]
+    prometheus: Option<prometheus::Address>,
+
+    /// Show Prometheus the bearer token in this file.
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    prometheus_token_file: Option<PathBuf>,
+
     /// Show this report again, which -o json (or yaml) has saved; - reads it from stdin.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "examples"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "prometheus", "examples"])]
     from: Option<PathBuf>,
 
     /// Show examples of what differs from this log of Envoy's.
@@ -57,9 +66,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reset", "watch"])]
     compare: Option<PathBuf>,
 
-    /// Count from here on: `reset` is the baseline that --reset stored.
+    /// Count from here on: so long before the end, for example 10m or 2h (with --prometheus alone; 1h where it is left out),
+    /// or `reset`: the baseline that --reset stored.
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     since: Option<Since>,
+
+    /// Count up to here, for example 2026-11-30T14:00:00Z; up to now where it is left out.
+    #[arg(long, value_name = "TIME", requires = "prometheus", value_parser = since::parse_until)]
+    until: Option<u64>,
 
     /// Store what has been counted so far as the baseline of what is named, and show no report.
     #[arg(long, conflicts_with_all = ["from", "since", "watch", "fail_on", "examples", "output"])]

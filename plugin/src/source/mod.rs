@@ -5,6 +5,7 @@ pub mod admin;
 pub mod baseline;
 pub mod cluster;
 mod gathered;
+pub mod prometheus;
 
 use std::collections::BTreeMap;
 

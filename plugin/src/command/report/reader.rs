@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -19,7 +20,8 @@ use crate::report::model::Report;
 use crate::report::text::moment;
 use crate::report::{build, saved};
 use crate::source::baseline::{Baseline, Store};
-use crate::source::{Gathered, admin};
+use crate::source::prometheus::{Prometheus, Range};
+use crate::source::{Gathered, admin, prometheus};
 use crate::steps::{Which, gateways, mirrors};
 
 /// A source of numbers, with what is wanted of it.
@@ -36,6 +38,8 @@ enum Source {
     Saved(Box<Report>),
     /// One Envoy.
     Admin(Box<Admin>),
+    /// What was scraped in a time of some length, up to a moment or up to now.
+    Prometheus { prometheus: Box<Prometheus>, length: Duration, until: Option<u64> },
     /// All gateway pods of a cluster.
     Cluster(Box<OnCluster>),
 }
@@ -46,6 +50,9 @@ struct OnCluster {
     asked: (Vec<Pod>, Gateways),
 }
 
+/// How much of a Prometheus is read where nothing is said.
+const SINCE: Duration = Duration::from_secs(60 * 60);
+
 impl Reader {
     /// Finds the source, and reads what is read only once.
     ///
@@ -53,18 +60,20 @@ impl Reader {
     /// No such file, no cluster, and times that the source knows nothing of.
     pub async fn open(args: &Args, examples: Examples) -> anyhow::Result<Self> {
         let anywhere = || Selection::anywhere(args.connection.namespace.as_deref(), args.name.as_deref());
-        if let Some(Since::Before(duration)) = args.since {
-            let duration = humantime::format_duration(duration);
-            bail!(
-                "--since {duration} needs --prometheus URL: Envoy's counters only grow, so a gateway cannot tell what it \
-                 counted when. Store a baseline with --reset, and see what is counted from then on with --since reset"
-            );
-        }
+        check_times(args)?;
         let (source, selection, address) = if let Some(file) = &args.from {
             let report = read_saved(file)?;
             (Source::Saved(Box::new(report)), anywhere(), String::new())
         } else if let Some(address) = &args.admin {
             (Source::Admin(Box::new(Admin::at(address.clone()))), anywhere(), address.to_string())
+        } else if let Some(address) = &args.prometheus {
+            let prometheus = Prometheus::at(address.clone(), args.prometheus_token_file.as_deref())?;
+            let length = match args.since {
+                Some(Since::Before(duration)) => duration,
+                _ => SINCE,
+            };
+            let source = Source::Prometheus { prometheus: Box::new(prometheus), length, until: args.until };
+            (source, anywhere(), String::new())
         } else {
             let cluster = args.connection.connect().await?;
             let selection = Selection::on_cluster(&cluster.namespace, args.name.as_deref(), args.all_namespaces);
@@ -92,7 +101,7 @@ impl Reader {
                 self.selection.check(&names)?;
                 (**report).clone()
             }
-            Source::Admin(_) => {
+            Source::Admin(_) | Source::Prometheus { .. } => {
                 let gathered = self.gather().await?;
                 self.selection.check(&names(&gathered))?;
                 build::gathered(&self.without_baseline(gathered)?, &self.examples)
@@ -146,8 +155,28 @@ impl Reader {
         match &mut self.source {
             Source::Saved(_) => Ok(Gathered::default()),
             Source::Admin(admin) => Ok(Gathered::one(admin::read_page(admin).await?)),
+            Source::Prometheus { prometheus, length, until } => {
+                let until = until.unwrap_or_else(now);
+                let range = Range { since: until.saturating_sub(length.as_secs()), until };
+                Ok(prometheus::read(prometheus, range).await?)
+            }
             Source::Cluster(on) => on.gather().await,
         }
+    }
+}
+
+/// Whether the source can know of the time that is asked for.
+fn check_times(args: &Args) -> anyhow::Result<()> {
+    match (args.since, &args.prometheus) {
+        (Some(Since::Before(duration)), None) => bail!(
+            "--since {} needs --prometheus URL: Envoy's counters only grow, so a gateway cannot tell what it counted when. \
+             Store a baseline with --reset, and see what is counted from then on with --since reset",
+            humantime::format_duration(duration)
+        ),
+        (Some(Since::Reset), Some(_)) => {
+            bail!("--since reset is of gateways themselves; with --prometheus pass a time, for example --since 2h")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `--since`: which time a report is to cover.
+//! `--since` and `--until`: which time a report is to cover.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,6 +27,16 @@ impl FromStr for Since {
     }
 }
 
+/// Reads a moment as seconds since the Unix epoch: `2026-11-30T14:00:00Z`, or with a space, without the `Z`; always UTC.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_until(text: &str) -> Result<u64, String> {
+    let time = humantime::parse_rfc3339_weak(text).ok();
+    let seconds = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs());
+    seconds.ok_or_else(|| "expected a time such as 2026-11-30T14:00:00Z (UTC)".to_owned())
+}
+
 /// This machine's clock, in seconds since the Unix epoch.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -47,6 +57,14 @@ mod tests {
             ("yesterday", None),
         ] {
             assert_eq!(text.parse().ok(), since, "{text}");
+        }
+        for (text, until) in [
+            ("2026-11-30T14:07:32Z", Some(1_796_047_652)),
+            ("2026-11-30 14:07:32", Some(1_796_047_652)),
+            ("14:07", None),
+            ("1969-01-01T00:00:00Z", None),
+        ] {
+            assert_eq!(parse_until(text).ok(), until, "{text}");
         }
     }
 }
