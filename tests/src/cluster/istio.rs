@@ -65,15 +65,21 @@ impl Istio {
                 (answer.status == 200).then_some(())
             })
             .await;
+        let labels = json!({"app": "istiod", "istio": "pilot", "istio.io/rev": "default"});
+        let spec = json!({"containers": [{"name": "discovery", "image": format!("istio/pilot:{VERSION}")}]});
+        objects
+            .apply(json!({
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "istiod", "namespace": ISTIO_SYSTEM, "labels": labels},
+                "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
+            }))
+            .await;
         let pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {
-                "name": "istiod-0",
-                "namespace": ISTIO_SYSTEM,
-                "labels": {"app": "istiod", "istio": "pilot", "istio.io/rev": "default"},
-            },
-            "spec": {"containers": [{"name": "discovery", "image": format!("istio/pilot:{VERSION}")}]},
+            "metadata": {"name": "istiod-0", "namespace": ISTIO_SYSTEM, "labels": labels},
+            "spec": spec,
         });
         kubernetes.run_pod(objects, pod, "127.0.1.100").await;
         let ports = vec![(8080, http), (15010, xds), (15014, monitoring)];

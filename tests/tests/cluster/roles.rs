@@ -335,6 +335,7 @@ fn a_platform_team_needs_all_of_its_rights() {
                 vec!["enable", "hello", "--to", "next", "--dry-run=server", "-n", namespace],
                 vec!["enable", "helo", "--to", "next", "-n", namespace],
                 vec!["list", "-A"],
+                vec!["diffs", "hello", "-n", namespace],
                 vec!["disable", "hello", "--dry-run=server", "-n", namespace],
             ],
         })
