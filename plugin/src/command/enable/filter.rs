@@ -1,16 +1,22 @@
 //! Whether the gateways have the filter, for mirrors of the strategy `virtualservice`: their users may have no right to install
 //! it or even to look, and where it is missing the header with the mirror's configuration is taken away by nobody.
 
+use std::time::Duration;
+
 use anyhow::{Result, anyhow, bail};
 
 use crate::cluster::{Cluster, Error};
-use crate::gateway::{Gateways, Wanted};
+use crate::gateway::{Gateways, PodState, Wanted};
 use crate::output::message;
+use crate::source::Module;
 use crate::steps::{GatewayPods, installing, rights};
 
 /// What comes of a VirtualService where the filter is not.
 pub(super) const WITHOUT: &str =
     "without it nothing is compared, and the header with the mirror's configuration goes on to the applications";
+
+/// The longest to wait for a sign of life of a filter that is there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// With the strategy `virtualservice` a user may have no rights to the gateways. Where it can be seen that the filter is
 /// not there, those to install it are needed.
@@ -40,7 +46,14 @@ pub(super) fn may_not_look(error: &anyhow::Error) -> bool {
 /// Refuses gateway pods that are seen to lack the filter. Those that cannot be asked are named.
 pub(super) async fn check(cluster: &Cluster, gateway: &GatewayPods) -> Result<()> {
     let mut unseen = Vec::new();
-    for state in Gateways::of(cluster, &gateway.pods).states(&Wanted::module()).await {
+    // Only what may be over at once is waited for: a new module shows signs of life after a moment.
+    let is_settled = |state: &PodState| {
+        let module = state.found.as_ref().map(|found| found.module);
+        !matches!(module, Ok(Module::Stopped | Module::Waiting))
+    };
+    let pods = Gateways::of(cluster, &gateway.pods);
+    let waited = pods.wait_until(&Wanted::module(), PATIENCE, "looking for the filter", is_settled).await;
+    for state in waited.states {
         match state.found {
             Ok(_) if state.module_runs() => {}
             Ok(_) => bail!(
