@@ -117,6 +117,10 @@ impl Connection {
     /// # Errors
     /// See [`ConnectionError`].
     pub async fn connect(&self) -> Result<Cluster, ConnectionError> {
+        #[cfg(test)]
+        if let Some(server) = super::testing::connected() {
+            return Ok(server.cluster(self.namespace.as_deref().unwrap_or("default")));
+        }
         let mut config = self.config().await?;
         if self.impersonate.is_some() {
             config.auth_info.impersonate = self.impersonate.clone();

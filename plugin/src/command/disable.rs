@@ -11,7 +11,7 @@ use crate::istio::install::Installed;
 use crate::output::message;
 use crate::steps::installing::Installation;
 use crate::steps::mirroring::{self, wait_until_gone};
-use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors, tagging};
+use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors};
 
 /// End mirrors: remove every object that enable made, and wait until the gateways have let go.
 #[derive(Debug, clap::Args)]
@@ -56,9 +56,6 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
     for found in &inventory.mirrors {
         if args.dry_run != DryRun::Client {
             mirroring::remove(&cluster, found, args.dry_run == DryRun::Server).await?;
-            if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
-                tagging::remove(&cluster, &found.name, tag, args.dry_run == DryRun::Server).await?;
-            }
         }
         common::said("mirror", &found.name.route, "deleted", args.dry_run)?;
     }
@@ -67,7 +64,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         Some(name) if inventory.mirrors.is_empty() && !gone => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
-        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        None if inventory.mirrors.is_empty() => common::none_found(which),
         _ => {}
     }
     Ok(ExitStatus::Success)

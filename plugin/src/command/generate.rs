@@ -15,6 +15,7 @@ use crate::intent::{Intent, MirrorName, Strategy};
 use crate::istio::Workload;
 use crate::kinds::{Gateway, Ingress, Revision, Route, VirtualService};
 use crate::knative::config::{CONFIG_ISTIO, KnativeGateway, gateway_namespace, gateway_namespaces};
+use crate::knative::source::{INGRESS_LABEL, is_of_gateways};
 use crate::knative::target::{self, Known};
 use crate::knative::{Gateways, Plan, Source};
 use crate::steps::{GatewayPods, gateways, mirroring, survey};
@@ -101,7 +102,13 @@ fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: 
         object.name.as_deref() == Some(wanted) && object.namespace == route.metadata.namespace
     };
     let own: Vec<VirtualService> = all(documents, "VirtualService", "networking.istio.io")?;
-    let own = own.iter().find(|own| of_route(&own.metadata, &format!("{name}-ingress")));
+    let is_own = |own: &&VirtualService| {
+        let label = own.metadata.labels.as_ref().and_then(|labels| labels.get(INGRESS_LABEL));
+        own.metadata.namespace == route.metadata.namespace
+            && (own.metadata.name.as_deref() == Some(&format!("{name}-ingress"))
+                || label.is_some_and(|label| label == name) && is_of_gateways(own))
+    };
+    let own = own.iter().find(is_own);
     let ingresses: Vec<Ingress> = all(documents, "Ingress", "networking.internal.knative.dev")?;
     let ingress = ingresses.iter().find(|ingress| of_route(&ingress.metadata, name));
     let source = match own {

@@ -13,3 +13,6 @@ pub mod status;
 pub mod sync;
 pub mod uninstall;
 pub mod version;
+
+#[cfg(test)]
+mod tests;

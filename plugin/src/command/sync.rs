@@ -47,7 +47,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         Some(name) if inventory.mirrors.is_empty() => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
-        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        None if inventory.mirrors.is_empty() => common::none_found(which),
         _ => {}
     }
     let mut failed = 0;

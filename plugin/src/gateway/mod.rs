@@ -13,7 +13,7 @@ mod wait;
 
 pub use endpoints::Endpoints;
 pub use routes::{Carrier, Flaw, LiveMirror};
-pub use state::{Found, PodState, Route, Summary, Wanted};
+pub use state::{Found, PodState, Route, Summary, Wanted, unserved_hosts};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};
 

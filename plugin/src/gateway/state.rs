@@ -104,6 +104,19 @@ impl Wanted {
     }
 }
 
+/// Hosts of a mirror whose requests no pod copies. One pod may lack a host for good reason, for it may be a gateway for
+/// other calls; all of them may not.
+pub fn unserved_hosts(states: &[PodState]) -> Vec<String> {
+    let mut seen =
+        states.iter().filter_map(|state| state.found.as_ref().ok()).filter(|found| found.route != Route::Absent);
+    let Some(first) = seen.next() else { return Vec::new() };
+    let mut hosts = first.missing_hosts.clone();
+    for found in seen {
+        hosts.retain(|host| found.missing_hosts.contains(host));
+    }
+    hosts
+}
+
 impl PodState {
     /// Judges how `wanted` stands by what the pod's Envoy says.
     pub fn judge(pod: &PodView, wanted: &Wanted) -> Self {
@@ -132,6 +145,14 @@ impl PodState {
     /// Whether Envoy refused the module.
     pub fn module_is_rejected(&self) -> bool {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
+    }
+
+    /// What is wrong with the module and what to do, in one sentence; that it runs where it does.
+    pub fn module_advice(&self) -> String {
+        match &self.found {
+            Ok(found) => why(found.module).to_owned(),
+            Err(reason) => reason.clone(),
+        }
     }
 
     /// All in one word.

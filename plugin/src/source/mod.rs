@@ -71,6 +71,22 @@ pub enum Module {
     Missing,
 }
 
+impl Module {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Stopped, Self::Rejected, Self::Waiting, Self::Missing];
+
+    /// The word that JSON uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Rejected => "rejected",
+            Self::Waiting => "waiting",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 impl Instance {
     /// The longest that a worker's last tick may be ago, in seconds: the module ticks each second, and both clocks are
     /// whole seconds.

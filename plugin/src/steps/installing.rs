@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use tokio::time::sleep;
 
 use super::GatewayPods;
+use super::mirroring::restore;
 use crate::admin::AdminError;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
@@ -54,7 +55,8 @@ pub async fn installed(cluster: &Cluster, gateway: &GatewayPods) -> Result<Optio
     Ok(found)
 }
 
-/// Makes sure that the filter is in these pods. What is there already stays as it is, whichever version it is.
+/// Makes sure that the filter is in these pods. One that compares already stays as it is, whichever version it is; one that
+/// does not is put there anew.
 ///
 /// # Errors
 /// As [`put`].
@@ -71,7 +73,12 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
                     names::PLUGIN_VERSION
                 ));
             }
-            Ok(None)
+            let pods = Gateways::of(cluster, &gateway.pods);
+            let is_out = |state: &PodState| state.found.is_ok() && !state.module_runs();
+            if how.wait.is_none() || !pods.states(&Wanted::module()).await.iter().any(is_out) {
+                return Ok(None);
+            }
+            put(cluster, gateway, Installation { restart: true, ..how }).await.map(Some)
         }
     }
 }
@@ -85,7 +92,11 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     let first = object(gateway, before.as_ref(), how);
     let pods = Gateways::of(cluster, &gateway.pods);
     let is_new = before.as_ref().is_some_and(|before| Installed::of(before).module != Installed::of(&first).module);
-    let old = if is_new && how.wait.is_some() { pods.vms().await } else { Vec::new() };
+    let mut old = Old::default();
+    if is_new && how.wait.is_some() {
+        let states = pods.states(&Wanted::module()).await;
+        old = Old { vms: pods.vms().await, is_rejected: states.iter().any(PodState::module_is_rejected) };
+    }
     let outcome = apply(cluster, &first, how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
         return Ok(outcome);
@@ -96,35 +107,46 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     }
     if Installed::of(&first).wrapping == Wrapping::Matched {
         // A proxy that was built without the match wrapper takes the bare module.
-        let bare = apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await?;
-        late = wait(&pods, &old, timeout / 2).await;
-        if late.is_empty() {
-            return Ok(bare);
+        match apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await {
+            Ok(bare) => {
+                late = wait(&pods, &old, timeout / 2).await;
+                if late.is_empty() {
+                    return Ok(bare);
+                }
+            }
+            Err(error) => late.push(format!("the filter without its wrapper could not be tried: {error}")),
         }
     }
-    Err(take_back(cluster, gateway, before, how.options, &late).await)
+    Err(take_back(cluster, gateway, before, &late).await)
 }
 
-/// The module's VMs in each pod.
-type Vms = [(String, Result<BTreeSet<u32>, AdminError>)];
+/// What is known of a module that is to be replaced.
+#[derive(Default)]
+struct Old {
+    /// Its VMs in each pod.
+    vms: Vec<(String, Result<BTreeSet<u32>, AdminError>)>,
+    /// Whether a pod refused it.
+    is_rejected: bool,
+}
 
-/// Waits until every pod compares, by other VMs than the `old` ones where these are to be replaced, or one refuses the
-/// module. Returns the pods that do not, each with what is known of it.
-async fn wait(pods: &Gateways, old: &Vms, timeout: Duration) -> Vec<String> {
+/// Waits until every pod compares, by other VMs than the `old` ones, or one refuses the module. Returns the pods that do not,
+/// each with what is known of it.
+async fn wait(pods: &Gateways, old: &Old, timeout: Duration) -> Vec<String> {
     const WHAT: &str = "installing the filter";
     // A module that is just being removed may run on while connections are drained: that it runs is not enough.
     let late = pods.wait_until_hooked(true, timeout, WHAT).await;
     if !late.is_empty() {
         return late;
     }
-    let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
+    // Whether the old or the new module was refused cannot be told apart.
+    let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected() && !old.is_rejected;
     let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
-    let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.advice())).collect();
+    let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.module_advice())).collect();
     if !late.is_empty() {
         return late;
     }
-    pods.wait_until_replaced(old, timeout, WHAT).await
+    pods.wait_until_replaced(&old.vms, timeout, WHAT).await
 }
 
 /// The object that [`put`] applies first.
@@ -137,8 +159,8 @@ pub fn object(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installa
 fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, wrapping: Wrapping) -> EnvoyFilter {
     let before = before.map(Installed::of);
     let (by, generation) = before.map_or((None, 0), |before| (before.by, before.generation));
-    // What `install` put there stays until `uninstall`.
-    let by = if by == Some(InstalledBy::Install) { InstalledBy::Install } else { how.by };
+    // What `install` put there stays until `uninstall`; what starts anew belongs to whom it belonged.
+    let by = by.filter(|by| *by == InstalledBy::Install || how.restart).unwrap_or(how.by);
     let generation = generation + u64::from(how.restart);
     install(&gateway.workload, Install { module: MODULE, wrapping, generation, by })
 }
@@ -153,25 +175,20 @@ async fn take_back(
     cluster: &Cluster,
     gateway: &GatewayPods,
     before: Option<EnvoyFilter>,
-    options: ApplyOptions,
     pods: &[String],
 ) -> anyhow::Error {
     let (undone, was) = match before {
-        Some(mut object) => {
-            object.metadata.resource_version = None;
-            object.metadata.managed_fields = None;
-            (cluster.apply(&object, ApplyOptions { force_conflicts: true, ..options }).await.map(|_| ()), "restored")
-        }
+        Some(object) => (restore(cluster, object).await, "What was there before is restored"),
         None => {
             let name = names::install(&gateway.workload);
             let removed =
                 cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, Precondition::default(), false).await;
-            (removed.map(|_| ()), "removed")
+            (removed.map(|_| ()), "It was removed again")
         }
     };
     let undone = match undone {
-        Ok(()) => format!("It was {was} again; traffic was not affected."),
-        Err(error) => format!("It could not be {was} again: {error}"),
+        Ok(()) => format!("{was}; traffic was not affected."),
+        Err(error) => format!("It could not be taken back: {error}"),
     };
     anyhow!("the filter does not run on every gateway pod of {}:\n  {}\n{undone}", gateway.workload, pods.join("\n  "))
 }

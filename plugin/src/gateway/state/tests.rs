@@ -99,6 +99,19 @@ fn any_state_of_a_mirror_is_good_enough_where_only_its_name_is_known() {
 }
 
 #[test]
+fn a_host_is_unserved_where_no_gateway_has_it() {
+    let on = |domain: &str| {
+        let mirrors = vec![LiveMirror { domains: [domain.to_owned()].into(), ..live(&hello()) }];
+        judge(View { mirrors, ..good() }, &Wanted::mirror(&hello()))
+    };
+    let (one, other) = (on("hello.shop"), on("hello.shop.svc"));
+    let without = judge(View { mirrors: vec![], ..good() }, &Wanted::mirror(&hello()));
+    assert_eq!(unserved_hosts(&[one.clone(), without.clone()]), ["hello.shop.svc"]);
+    assert_eq!(unserved_hosts(&[one, other]), Vec::<String>::new());
+    assert_eq!(unserved_hosts(&[without]), Vec::<String>::new(), "nothing is copied at all, which is another matter");
+}
+
+#[test]
 fn the_module_is_judged_alone() {
     let state = judge(View { mirrors: vec![], ..good() }, &Wanted::module());
     assert!(state.module_runs() && !state.module_is_rejected());
