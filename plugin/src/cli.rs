@@ -3,7 +3,7 @@
 //! | status | means |
 //! |---|---|
 //! | 0 | done, and no `--fail-on` holds |
-//! | 1 | done, and a `--fail-on` holds, or a check of `doctor` failed |
+//! | 1 | done, and a `--fail-on` holds, a check of `doctor` failed, or what `check` compared differs |
 //! | 2 | wrong usage, or it failed |
 
 use std::process::ExitCode;
@@ -28,6 +28,9 @@ enum Command {
     Enable(Box<command::enable::Args>),
     Status(command::status::Args),
     Report(command::report::Args),
+    Diffs(command::diffs::Args),
+    Check(command::check::Args),
+    Rules(command::rules::Args),
     Disable(command::disable::Args),
     List(command::status::ListArgs),
     Sync(command::sync::Args),
@@ -49,6 +52,8 @@ pub enum ExitStatus {
     Success,
     /// A `--fail-on` condition holds, or a check failed.
     ConditionHolds,
+    /// What was to be compared differs.
+    Differs,
 }
 
 /// Runs the command that the arguments ask for. Data goes to stdout, all else to stderr.
@@ -57,6 +62,9 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Enable(args) => command::enable::run(*args).await,
         Command::Status(args) => command::status::run(args).await,
         Command::Report(args) => command::report::run(args).await,
+        Command::Diffs(args) => command::diffs::run(args).await,
+        Command::Check(args) => command::check::run(args).await,
+        Command::Rules(args) => command::rules::run(args).await,
         Command::Disable(args) => command::disable::run(args).await,
         Command::List(args) => command::status::list(args).await,
         Command::Sync(args) => command::sync::run(args).await,
@@ -71,7 +79,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     };
     match ended {
         Ok(ExitStatus::Success) => ExitCode::SUCCESS,
-        Ok(ExitStatus::ConditionHolds) => ExitCode::from(1),
+        Ok(ExitStatus::ConditionHolds | ExitStatus::Differs) => ExitCode::from(1),
         Err(error) => {
             output::message(format_args!("error: {error:#}"));
             ExitCode::from(2)

@@ -21,6 +21,8 @@ pub mod admin;
 pub mod cli;
 pub mod cluster;
 pub mod command;
+pub mod completion;
+pub mod diffs;
 pub mod envoy;
 pub mod gateway;
 pub mod grid;

@@ -15,14 +15,23 @@ const WIDE: usize = 160;
 /// # Errors
 /// Stdout cannot be written, for another reason than that nobody reads it any more.
 pub fn data(text: &str) -> anyhow::Result<()> {
+    more_data(text).map(|_| ())
+}
+
+/// Writes data to stdout, and tells whether anybody still reads it.
+///
+/// # Errors
+/// As [`data`].
+pub fn more_data(text: &str) -> anyhow::Result<bool> {
     #[cfg(test)]
     if kept::data(text) {
-        return Ok(());
+        return Ok(true);
     }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write to stdout"),
     }
 }
 

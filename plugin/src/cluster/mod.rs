@@ -1,13 +1,14 @@
 //! Access to a Kubernetes API server and to the gateways' pods behind it.
 //!
 //! `connection.rs` finds the server as kubectl does, and gives a [`Cluster`]; `read.rs`, `apply.rs`, `rights.rs`,
-//! `pods.rs` and `forward.rs` are what can be asked of it. Whatever fails says so by `error.rs`, in kubectl's words.
+//! `pods.rs`, `logs.rs` and `forward.rs` are what can be asked of it. Whatever fails says so by `error.rs`, in kubectl's words.
 
 pub mod apply;
 mod asked;
 pub mod connection;
 pub mod error;
 pub mod forward;
+pub mod logs;
 pub mod pods;
 pub mod read;
 pub mod rights;
@@ -24,6 +25,7 @@ pub use apply::{Applied, ApplyOptions, Change, Precondition};
 pub use asked::{Asked, Verb};
 pub use connection::Connection;
 pub use error::{Conflict, Error, Forbidden};
+pub use logs::{LogLines, LogRange};
 pub use pods::Pod;
 pub use read::Scope;
 pub use rights::Right;

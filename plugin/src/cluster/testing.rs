@@ -11,6 +11,7 @@
 //! - Writes change them and are recorded: server-side apply, merge patch with a resource version, DELETE with
 //!   preconditions; with `dryRun` they are recorded and change nothing. It knows one field manager only, so an apply
 //!   replaces all but the server's own fields.
+//! - A pod's log is what [`FakeServer::log`] says. It is at its end at once, even where it is followed.
 //! - Port-forwards to a [`FakeServer::pod`] reach the fake Envoy that plays it.
 //! - [`FakeServer::forbid`], [`FakeServer::conflict`], [`FakeServer::fail`] and [`FakeServer::without_kind`] make it refuse.
 //!   What is forbidden is also denied by SelfSubjectAccessReviews.
@@ -87,7 +88,10 @@ struct Refusal {
 }
 
 /// What is told of changes.
-struct Controller(Box<dyn Fn(&[Value]) + Send>);
+struct Controller(Box<Told>);
+
+/// Takes all objects.
+type Told = dyn Fn(&[Value]) + Send;
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -130,6 +134,18 @@ impl FakeServer {
             "spec": { "containers": [{ "name": "istio-proxy", "image": "istio/proxyv2:1.28.3" }] },
             "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] },
         }));
+        self
+    }
+
+    /// Lets the containers of a pod have written this.
+    pub fn log(self, namespace: &str, pod: &str, text: &str) -> Self {
+        self.lock().logs.insert((namespace.to_owned(), pod.to_owned()), text.to_owned());
+        self
+    }
+
+    /// Cannot reach the node of a pod, so that its log is not to be had.
+    pub fn without_log(self, namespace: &str, pod: &str) -> Self {
+        self.lock().unreachable.push((namespace.to_owned(), pod.to_owned()));
         self
     }
 
@@ -185,6 +201,11 @@ impl FakeServer {
         state.stamp(&mut object, Some(&before));
         state.objects.insert(key, object);
         state.tell();
+    }
+
+    /// Lets an object appear with the next write, as if somebody else had been a little faster.
+    pub fn appear(&self, object: Value) {
+        self.lock().appearing.push(object);
     }
 
     /// Removes an object behind everybody's back.
@@ -244,6 +265,11 @@ impl FakeServer {
         self.lock().calls.clone()
     }
 
+    /// Whose logs were asked for so far, each with its parameters: `istio-system/gw-0 container=istio-proxy&tailLines=5`.
+    pub fn logs_asked(&self) -> Vec<String> {
+        self.lock().logs_asked.clone()
+    }
+
     /// An object as it is now.
     pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         self.lock().objects.get(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).cloned()
@@ -270,19 +296,9 @@ impl FakeServer {
     }
 
     fn add(&self, mut object: Value) {
-        let group = object["apiVersion"].as_str().expect("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-        let kind = object["kind"].as_str().expect("kind").to_lowercase();
-        let plural = match kind.as_str() {
-            kind if kind.ends_with('s') => format!("{kind}es"),
-            kind if kind.ends_with('y') && !kind.ends_with("ay") => format!("{}ies", kind.trim_end_matches('y')),
-            kind => format!("{kind}s"),
-        };
-        let resource = named(&plural, group);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let key = (resource, text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
         let mut state = self.lock();
         state.stamp(&mut object, None);
-        state.objects.insert(key, object);
+        state.objects.insert(key_of(&object), object);
     }
 
     /// Forwards a pod's port. Only the admin page's has anybody listening.
@@ -349,6 +365,7 @@ impl FakeServer {
             return (code.expect("a status code"), refusal);
         }
         let answer = match target.verb {
+            "get" if target.resource == "pods/log" => state.log(&target, &query),
             "get" => state.get(&target),
             "list" => state.list(&target, query.get("labelSelector").map_or("", String::as_str)),
             "apply" => state.apply(&target, body, is_dry),
@@ -357,6 +374,9 @@ impl FakeServer {
             verb => panic!("the fake API server cannot {verb} {}", target.resource),
         };
         if !matches!(target.verb, "get" | "list") {
+            for object in std::mem::take(&mut state.appearing) {
+                state.objects.insert(key_of(&object), object);
+            }
             state.tell();
         }
         answer
@@ -379,6 +399,7 @@ impl Target {
         let (plural, name) = match parts.as_slice() {
             [plural] => (*plural, ""),
             [plural, name] => (*plural, *name),
+            ["pods", name, "log"] => ("pods/log", *name),
             _ => panic!("the fake API server does not know {method} {path}"),
         };
         let is_apply = request.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/apply-patch+yaml");
@@ -408,6 +429,19 @@ impl Target {
         let details = json!({ "name": self.name, "group": self.group });
         (404, status(404, "NotFound", &format!("{} \"{}\" not found", self.resource, self.name), details))
     }
+}
+
+/// Where an object is kept, by its kind and its names.
+fn key_of(object: &Value) -> Key {
+    let group = object["apiVersion"].as_str().expect("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+    let kind = object["kind"].as_str().expect("kind").to_lowercase();
+    let plural = match kind.as_str() {
+        kind if kind.ends_with('s') => format!("{kind}es"),
+        kind if kind.ends_with('y') && !kind.ends_with("ay") => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (named(&plural, group), text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
 }
 
 /// `services.serving.knative.dev`, or `pods` alone.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgAction, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use kube::Resource;
 use mirror_core::config::safe_methods;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cluster::{ApplyOptions, Change};
+use crate::completion;
 use crate::envoy::{HeaderMatch, PathMatch};
 use crate::intent::{Intent, Strategy, Through, To};
 use crate::istio::yaml::to_yaml;
@@ -24,7 +26,7 @@ use crate::steps::{Found, Which};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Wish {
     /// The version under test: a tag of the service, a revision's name, or another service as ksvc/NAME.
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(completion::targets))]
     pub to: To,
 
     /// The share of requests that is copied, in percent, to four decimals.

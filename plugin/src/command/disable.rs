@@ -1,10 +1,12 @@
 //! `kubectl mirror disable`: ends mirrors and leaves nothing of them behind.
 
 use anyhow::{Result, bail};
+use clap_complete::ArgValueCandidates;
 
 use super::common::{self, DryRun, Waiting};
 use crate::cli::ExitStatus;
 use crate::cluster::{ApplyOptions, Cluster, Connection, Pod};
+use crate::completion;
 use crate::intent::MirrorName;
 use crate::istio::InstalledBy;
 use crate::istio::install::Installed;
@@ -17,7 +19,8 @@ use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror ends.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service, required_unless_present = "all")]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, required_unless_present = "all",
+        add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All mirrors of the namespace, or with -A of all namespaces.

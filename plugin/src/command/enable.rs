@@ -5,6 +5,7 @@ mod filter;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use clap_complete::ArgValueCandidates;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
 use mirror_core::config::safe_methods;
@@ -12,6 +13,7 @@ use mirror_core::config::safe_methods;
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
+use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
@@ -38,7 +40,7 @@ use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, rights,
     kubectl mirror enable hello --to v2 --dry-run=client -o yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]
@@ -112,25 +114,26 @@ impl Enabling<'_> {
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
-        self.leave_strategy(&objects, before, &seen).await?;
-        let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
+        let left = self.leave_strategy(&objects, before).await?;
+        let applied = async {
+            if left {
+                self.wait_until_left(&seen).await?;
+            }
+            mirroring::apply(self.cluster, &objects, before, options).await
+        };
+        let (change, applied) = match applied.await {
+            Err(error) if left => return Err(self.undone(&plan, &Objects::default(), before, error).await),
+            done => done?,
+        };
         if options.dry_run {
             return self.show(&applied, change);
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        self.install_again(&plan, &seen).await?;
+        self.keep_filter(&seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
-            return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
-                Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
-                Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
-                Err(left) => anyhow!(
-                    "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
-                    self.name.route,
-                    self.name.namespace
-                ),
-            });
+            return Err(self.undone(&plan, &applied, before, error).await);
         }
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
@@ -282,10 +285,8 @@ impl Enabling<'_> {
                 return Ok(());
             }
         };
-        let wait = self.args.waiting.wait.then_some(self.args.waiting.timeout);
-        let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
-            match installing::ensure(self.cluster, gateway, how).await {
+            match installing::ensure(self.cluster, gateway, self.installation()).await {
                 Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
                 Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
                 Ok(None) => filter::check(self.cluster, gateway).await?,
@@ -298,15 +299,26 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// A `disable` of the last mirror before this one may have taken the filter away since it was found.
-    async fn install_again(&self, plan: &Plan, seen: &Seen) -> Result<()> {
+    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
+    async fn keep_filter(&self, seen: &Seen) -> Result<()> {
         let Seen::Pods(gateways) = seen else { return Ok(()) };
         for gateway in gateways {
-            if let Ok(None) = installing::installed(self.cluster, gateway).await {
-                return self.install(plan, seen).await;
+            match installing::installed(self.cluster, gateway).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                Err(error) if filter::may_not_look(&error) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    fn installation(&self) -> Installation {
+        let options = self.args.applying.options();
+        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
     }
 
     /// Says that the filter was installed; not between the objects that are printed.
@@ -319,16 +331,39 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
-    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
+    /// does.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>) -> Result<bool> {
         let options = self.args.applying.options();
-        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
-        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
-        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(false) };
+        mirroring::leave_strategy(self.cluster, objects, before, options).await
+    }
+
+    async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
+        if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
             let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
             mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
         }
         Ok(())
+    }
+
+    /// Undoes what was applied, since a later step failed with `error`.
+    async fn undone(
+        &self,
+        plan: &Plan,
+        applied: &Objects,
+        before: Option<&Found>,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        match mirroring::undo(self.cluster, plan, applied, before).await {
+            Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+            Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+            Err(left) => anyhow!(
+                "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                self.name.route,
+                self.name.namespace
+            ),
+        }
     }
 
     /// Adds the tag that the mirror needs, and takes away the one that it needed before.

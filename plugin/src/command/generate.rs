@@ -4,6 +4,7 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap_complete::ArgValueCandidates;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use super::common::{self, ObjectFormat, Wish};
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::completion;
 use crate::intent::{Intent, MirrorName, Strategy};
 use crate::istio::Workload;
 use crate::kinds::{Gateway, Ingress, Revision, Route, VirtualService};
@@ -34,7 +36,7 @@ use crate::steps::{GatewayPods, gateways, mirroring, survey};
     kubectl mirror generate hello --to v2 --percent 5 -f route.yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]

@@ -1,7 +1,9 @@
 //! The commands: one file each, with its arguments and a function that runs it.
 
+pub mod check;
 pub mod common;
 pub mod complete;
+pub mod diffs;
 pub mod disable;
 pub mod doctor;
 pub mod enable;
@@ -9,8 +11,11 @@ pub mod generate;
 pub mod install;
 pub mod local;
 pub mod report;
+pub mod rules;
 pub mod status;
 pub mod sync;
+#[cfg(test)]
+mod testing;
 pub mod uninstall;
 pub mod version;
 

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 
 use crate::cli::ExitStatus;
 use crate::cluster::{Connection, Pod};
+use crate::completion;
 use crate::gateway::Gateways;
 use crate::intent::MirrorName;
 use crate::output;
@@ -25,7 +27,7 @@ use crate::steps::{Which, gateways, mirrors};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is reported; all of the namespace where it is left out. Also NAMESPACE/NAME.
-    #[arg(value_name = "SERVICE")]
+    #[arg(value_name = "SERVICE", add = ArgValueCandidates::new(completion::mirrored))]
     name: Option<String>,
 
     /// All namespaces.
@@ -117,6 +119,7 @@ async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> 
         bail!("none of {} gateway pods could be asked", pods.len());
     }
     let mut report = build::report(&gathered.snapshot, examples);
+    let counted = report.mirrors.len();
     let which = match &name {
         Some(name) => Which::One(name),
         None if args.all_namespaces => Which::All,
@@ -127,6 +130,7 @@ async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> 
         Which::Namespace(namespace) => mirror.name.split_once('/').is_some_and(|(of, _)| of == namespace),
         Which::One(name) => mirror.name == name.to_string(),
     });
+    report.narrowed = report.mirrors.len() < counted;
     let inventory = mirrors(&cluster, which).await?;
     if let (Some(name), true, true) = (&name, report.mirrors.is_empty(), inventory.mirrors.is_empty()) {
         bail!(

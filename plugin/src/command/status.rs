@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
 use super::common;
 use crate::cli::ExitStatus;
 use crate::cluster::{Cluster, Connection};
+use crate::completion;
 use crate::intent::MirrorName;
 use crate::output;
 use crate::steps::standing::{Look, look, standing};
@@ -45,7 +47,7 @@ pub struct ListArgs {
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is shown; all of the namespace where it is left out.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All namespaces.

@@ -1,21 +1,23 @@
 //! `kubectl mirror sync`: rebuilds mirrors whose service has changed since.
 
 use anyhow::{Result, bail};
+use clap_complete::ArgValueCandidates;
 
 use super::common::{self, Applying, DryRun};
 use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection};
-use crate::intent::{MirrorName, Strategy};
-use crate::istio::{Workload, overlay, stale, virtual_service};
+use crate::completion;
+use crate::intent::MirrorName;
+use crate::istio::stale;
 use crate::output::message;
-use crate::steps::mirroring::{self, Objects};
+use crate::steps::mirroring;
 use crate::steps::{Found, Which, mirrors, survey};
 
 /// Rebuild mirrors that are stale: a VirtualService after a change of the split, any mirror whose tag has moved on.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is rebuilt; all of the namespace where it is left out.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All namespaces.
@@ -66,25 +68,13 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
 async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<()> {
     let survey = survey(cluster, &found.name).await?;
     let plan = survey.plan(cluster, found.intent.clone()?).await?;
-    let (objects, stale) = match found.strategy() {
-        Strategy::Overlay => {
-            let mut stale = Vec::new();
-            let mut objects = Objects::default();
-            for live in &found.overlays {
-                let fresh = overlay(&plan, &Workload::of(live));
-                stale.extend(stale::overlay(live, &fresh, &plan));
-                objects.overlays.push(fresh);
-            }
-            (objects, stale)
-        }
-        Strategy::VirtualService => {
-            let namespaces = survey.gateway_namespaces(plan.intent.through);
-            let fresh = virtual_service(&plan, &namespaces)?;
-            let stale =
-                found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect();
-            (Objects { overlays: Vec::new(), virtual_service: Some(fresh) }, stale)
-        }
-    };
+    let objects = mirroring::rebuilt(&survey, &plan, found)?;
+    let overlays = found.overlays.iter().zip(&objects.overlays);
+    let mut stale: Vec<String> = overlays.flat_map(|(live, fresh)| stale::overlay(live, fresh, &plan)).collect();
+    if let Some(fresh) = &objects.virtual_service {
+        let live = found.virtual_services.iter();
+        stale.extend(live.flat_map(|live| stale::virtual_service(live, fresh, &plan)));
+    }
     let mut change = if stale.is_empty() { Change::Unchanged } else { Change::Configured };
     if change == Change::Configured && applying.dry_run != DryRun::Client {
         (change, _) = mirroring::apply(cluster, &objects, Some(found), applying.options()).await?;
@@ -94,7 +84,7 @@ async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<(
         None => common::said("mirror", &found.name.route, change, applying.dry_run)?,
     }
     for reason in stale {
-        message(format_args!("  {reason}"));
+        message(format_args!("{}: {reason}", found.name));
     }
     Ok(())
 }

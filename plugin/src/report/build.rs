@@ -33,6 +33,7 @@ pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
         gateways: snapshot.instances.iter().map(gateway).collect(),
         mirrors: mirrors.map(|(name, counts)| counts.mirror(name, examples)).collect(),
         diagnostics: diagnostics.into_iter().filter(|(_, n)| *n > 0).collect(),
+        narrowed: false,
     }
 }
 

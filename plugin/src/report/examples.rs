@@ -7,30 +7,19 @@ use mirror_core::divergence::Kind;
 use mirror_core::example::Line;
 
 use super::model::Example;
+use crate::source::logs;
 
 /// Examples by mirror, place and kind. The latest one wins: it is what the candidate does now.
 #[derive(Clone, Debug, Default)]
 pub struct Examples(BTreeMap<(String, String, Kind), Example>);
-
-/// The most bytes of a log's line that are looked at; the module's own are far shorter.
-const LONGEST_LINE: u64 = 64 * 1024;
 
 impl Examples {
     /// Takes all examples from a log of Envoy's; other lines are passed over.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn read(&mut self, mut log: impl BufRead) -> io::Result<()> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if io::Read::take(&mut log, LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            if let Some(line) = Line::parse(&String::from_utf8_lossy(&line)) {
-                self.insert(line);
-            }
-        }
+    pub fn read(&mut self, log: impl BufRead) -> io::Result<()> {
+        logs::read(log, |line| self.insert(line))
     }
 
     /// Keeps an example.

@@ -212,7 +212,7 @@ pub fn warnings(report: &Report) -> Vec<Warning> {
         not_compared_warning(mirror).into_iter().chain(counted)
     });
     let mut warnings: Vec<Warning> = gateways.chain(outside).chain(mirrors).collect();
-    if report.mirrors.is_empty() && !report.has_stopped() {
+    if report.mirrors.is_empty() && !report.narrowed && !report.has_stopped() {
         let text = "the module is running and has seen no mirrored request. Is a mirror set up on this Envoy, and does traffic for its hosts \
                     and methods pass it?";
         warnings.push(Warning {

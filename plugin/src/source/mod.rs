@@ -1,7 +1,9 @@
-//! Where statistics come from: one file a source, all of which give the same [`Snapshot`].
+//! Where statistics come from: one file a source, all of which give the same [`Snapshot`]; and examples of differences, which
+//! come from logs.
 
 pub mod admin;
 pub mod cluster;
+pub mod logs;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,15 +5,15 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 
-use super::GatewayPods;
 use super::inventory::{Found, Inventory};
 use super::tagging;
+use super::{GatewayPods, Survey};
 use crate::cluster::read::Object;
 use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
-use crate::intent::MirrorName;
+use crate::intent::{MirrorName, Strategy};
 use crate::istio::conflict::{check_hosts, check_owner};
-use crate::istio::{overlay, virtual_service};
+use crate::istio::{Workload, overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
 use crate::output::message;
@@ -52,6 +52,20 @@ pub fn overlays(plan: &Plan, gateways: &[GatewayPods]) -> Objects {
 pub fn virtual_services(plan: &Plan, gateway_namespaces: &[String]) -> Result<Objects> {
     let virtual_service = virtual_service(plan, gateway_namespaces)?;
     Ok(Objects { overlays: Vec::new(), virtual_service: Some(virtual_service) })
+}
+
+/// The objects of a mirror that is there already as `plan` comes to, on the same gateways.
+///
+/// # Errors
+/// As [`virtual_services`].
+pub fn rebuilt(survey: &Survey, plan: &Plan, found: &Found) -> Result<Objects> {
+    match found.strategy() {
+        Strategy::Overlay => {
+            let overlays = found.overlays.iter().map(|live| overlay(plan, &Workload::of(live))).collect();
+            Ok(Objects { overlays, virtual_service: None })
+        }
+        Strategy::VirtualService => virtual_services(plan, &survey.gateway_namespaces(plan.intent.through)),
+    }
 }
 
 /// Checks that nobody else is where these objects are to be: no other mirror of a host, and no object of those names that
@@ -104,7 +118,8 @@ pub async fn leave_strategy(
         return Ok(false);
     }
     apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
-    remove(cluster, &left, false).await?;
+    // The tag stays: the mirror comes back, and knows of it.
+    remove_objects(cluster, &left, false).await?;
     Ok(true)
 }
 
@@ -190,17 +205,18 @@ pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object
     cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
 }
 
-/// Removes those of a mirror's objects that are not among these any more.
+/// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
+/// left before, see [`leave_strategy`].
 async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> Result<()> {
-    for object in &before.overlays {
+    let overlays = before.overlays.iter().filter(|_| !objects.overlays.is_empty());
+    for object in overlays {
         let is_kept = objects.overlays.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
         if !is_kept {
             delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
         }
     }
-    for object in &before.virtual_services {
-        let is_kept = objects.virtual_service.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
-        if !is_kept {
+    if let Some(kept) = &objects.virtual_service {
+        for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
         }
     }
@@ -237,6 +253,10 @@ pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<(
     if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
         tagging::remove(cluster, &found.name, tag, dry_run).await?;
     }
+    remove_objects(cluster, found, dry_run).await
+}
+
+async fn remove_objects(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
     for object in &found.overlays {
         delete::<EnvoyFilter>(cluster, &object.metadata, dry_run).await?;
     }
@@ -268,7 +288,7 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
     if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
-        return Err(refusal.into());
+        bail!("{refusal}\nIt was enabled at the same moment; mirror {} has been removed again.", own.name);
     }
     Ok(())
 }

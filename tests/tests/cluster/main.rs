@@ -2,12 +2,14 @@
 
 mod applying;
 mod changes;
+mod diffs;
 mod doctor;
 mod facts;
 mod filter;
 mod gitops;
 mod harness;
 mod hello;
+mod kubectl;
 mod overlay;
 mod refusals;
 mod roles;

@@ -3,6 +3,7 @@
 mod carried;
 mod data;
 mod demo;
+mod diffs;
 mod faults;
 mod forged;
 mod harness;

@@ -17,8 +17,15 @@ pub(super) struct State {
     /// All requests, reads as well.
     pub calls: Vec<String>,
     pub controller: Option<Controller>,
+    /// What appears with the next write.
+    pub appearing: Vec<Value>,
     /// Where those listen that play pods, by namespace and name.
     pub pods: BTreeMap<(String, String), SocketAddr>,
+    /// What pods have written, by namespace and name.
+    pub logs: BTreeMap<(String, String), String>,
+    pub logs_asked: Vec<String>,
+    /// Pods whose nodes do not answer.
+    pub unreachable: Vec<(String, String)>,
     /// The last resource version that was given.
     version: u64,
 }
@@ -71,6 +78,24 @@ impl State {
             Some(object) => (200, object.clone()),
             None => target.not_found(),
         }
+    }
+
+    /// A pod's log, all of it or its last lines.
+    pub fn log(&mut self, target: &Target, query: &BTreeMap<String, String>) -> (u16, Value) {
+        let pod = Target { resource: "pods".to_owned(), ..target.clone() };
+        if !self.objects.contains_key(&pod.key()) {
+            return pod.not_found();
+        }
+        let of = (target.namespace.clone(), target.name.clone());
+        if self.unreachable.contains(&of) {
+            return (500, status(500, "InternalError", "dial tcp 10.0.0.7:10250: i/o timeout", json!({})));
+        }
+        let parameters: Vec<_> = query.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        self.logs_asked.push(format!("{}/{} {}", target.namespace, target.name, parameters.join("&")));
+        let text = self.logs.get(&of).cloned().unwrap_or_default();
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let most = query.get("tailLines").map_or(lines.len(), |most| most.parse().expect("a number"));
+        (200, Value::String(lines[lines.len().saturating_sub(most)..].concat()))
     }
 
     pub fn list(&self, target: &Target, selector: &str) -> (u16, Value) {
