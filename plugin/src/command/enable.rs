@@ -1,6 +1,7 @@
 //! `kubectl mirror enable`: starts a mirror, or changes one in place.
 
 mod filter;
+mod words;
 
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use anyhow::{Result, anyhow, bail};
 use clap_complete::ArgValueCandidates;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
-use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
@@ -110,7 +110,7 @@ impl Enabling<'_> {
             }
             self.check_versions(&plan, pods).await?;
         }
-        warn_of_methods(&plan);
+        words::warn_of_methods(&plan);
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
@@ -389,18 +389,18 @@ impl Enabling<'_> {
 
     async fn wait(&self, plan: &Plan, applied: &Objects, seen: Seen) -> Result<()> {
         let Seen::Pods(gateways) = seen else {
-            message(describe(plan));
+            message(words::describe(plan));
             return Ok(());
         };
         if !self.args.waiting.wait {
-            message(describe(plan));
+            message(words::describe(plan));
             message(format_args!("Whether the gateways have it: kubectl mirror status {}", self.name.route));
             return Ok(());
         }
         let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
         let timeout = self.args.waiting.timeout;
         let live = mirroring::wait_until_live(self.cluster, plan, applied, &pods, timeout).await?;
-        message(describe(plan));
+        message(words::describe(plan));
         message(format_args!(
             "Live on {live} of {live} gateway pods. See what differs: kubectl mirror report {}",
             self.name.route
@@ -417,39 +417,3 @@ fn old_tag<'a>(before: Option<&'a Found>, plan: &Plan) -> Option<&'a String> {
 
 /// Where Istio's control plane is, mostly.
 const ISTIO_NAMESPACE: &str = "istio-system";
-
-fn warn_of_methods(plan: &Plan) {
-    let safe = safe_methods();
-    let others: Vec<&str> =
-        plan.intent.methods.iter().filter(|method| !safe.contains(method)).map(String::as_str).collect();
-    if !others.is_empty() {
-        message(format_args!(
-            "warning: {} requests are copied too: what they change they change twice where both versions share their data",
-            others.join(", ")
-        ));
-    }
-}
-
-/// What is copied, in one sentence.
-fn describe(plan: &Plan) -> String {
-    let intent = &plan.intent;
-    let hosts = plan.source.hosts(intent.through);
-    let shown = match hosts.as_slice() {
-        [] => String::new(),
-        [host] => host.clone(),
-        [host, others @ ..] => format!("{host} and {} more", crate::report::text::plural(others.len() as u64, "host")),
-    };
-    let secondary = plan.secondary.as_ref().map(|target| format!(", and once more to {}", target.revision));
-    let until = intent.expires.map(|expires| {
-        let at = std::time::UNIX_EPOCH + Duration::from_secs(expires);
-        format!(", until {}", humantime::format_rfc3339_seconds(at))
-    });
-    format!(
-        "{} of the {} requests to {shown} are copied to {}{}{}.",
-        common::percent(intent.millionths),
-        intent.methods.join(", "),
-        plan.candidate.revision,
-        secondary.unwrap_or_default(),
-        until.unwrap_or_default(),
-    )
-}
