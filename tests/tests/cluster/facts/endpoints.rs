@@ -1,5 +1,6 @@
 //! How a gateway tells whether a cluster is there and has endpoints.
 
+use mirror_tests::client::{Protocol, Request, once};
 use mirror_tests::cluster::{Gateway, on_cluster};
 use mirror_tests::wait;
 use serde_json::{Value, json};
@@ -48,6 +49,24 @@ fn the_endpoints_of_a_cluster_are_dumped_by_its_name() {
             let found =
                 wait::until("the cluster", async || health(gateway, &format!("outbound|80||{name}")).await).await;
             assert_eq!(found, Vec::<String>::new());
+        }
+    });
+}
+
+/// The status with which a gateway answers when endpoints are asked for by this expression.
+async fn status(gateway: &Gateway, expression: &str) -> u16 {
+    let path = format!("/config_dump?resource=dynamic_endpoint_configs&include_eds&name_regex={expression}");
+    let answer = once(gateway.envoy().admin(), Protocol::Http1, &Request::get(&path)).await;
+    answer.expect("the admin interface answers").status
+}
+
+#[test]
+fn an_expression_for_names_has_at_most_100_instructions() {
+    on_cluster(async |cluster| {
+        for gateway in cluster.gateways() {
+            assert_eq!(status(gateway, &"x".repeat(96)).await, 200);
+            assert_eq!(status(gateway, &"x".repeat(97)).await, 400);
+            assert_eq!(status(gateway, &format!("{}.*", "x".repeat(80))).await, 200);
         }
     });
 }
