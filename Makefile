@@ -160,6 +160,8 @@ fuzz: ## Fuzz all that reads bytes from the wire, FUZZ_SECONDS each (needs cargo
 .PHONY: lint
 lint: toolchain ## Formatting, clippy, documentation
 	@$(CARGO) fmt --all --check
+	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/rig); test -z "$$unformatted" || \
+	    { echo "error: gofmt -w $$unformatted" >&2; exit 1; }; }
 	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@$(CARGO) clippy --locked -p mirror-filter --target wasm32-wasip1 --features trap -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items

@@ -3,7 +3,7 @@
 //! | status | means |
 //! |---|---|
 //! | 0 | done, and no `--fail-on` holds |
-//! | 1 | done, and a `--fail-on` holds, or what `check` compared differs |
+//! | 1 | done, and a `--fail-on` holds, a check of `doctor` failed, or what `check` compared differs |
 //! | 2 | wrong usage, or it failed |
 
 use std::process::ExitCode;
@@ -15,7 +15,9 @@ use crate::{command, output};
 /// Compare a new version of a service with the old one on live traffic, before any user is served by it.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-mirror", bin_name = "kubectl mirror", version, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 done, 1 a --fail-on condition holds, 2 wrong usage or failure.")]
+#[command(
+    after_help = "Exit status: 0 done, 1 a --fail-on condition holds or a check of doctor failed, 2 wrong usage or failure."
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -48,7 +50,7 @@ enum Command {
 pub enum ExitStatus {
     /// All is well.
     Success,
-    /// A `--fail-on` condition holds.
+    /// A `--fail-on` condition holds, or a check failed.
     ConditionHolds,
     /// What was to be compared differs.
     Differs,

@@ -1,20 +1,27 @@
 //! The kubectl plugin as a library.
 //!
-//! The data flows in one direction:
+//! Statistics flow in one direction:
 //!
 //! ```text
-//! source (Envoy's statistics) → report (model, verdict) → a format (table, JSON) → stdout
+//! source (Envoy's statistics) → report (model, verdict) → a format (table, JSON, …) → stdout
 //!                                                       └→ --fail-on → exit status
 //! ```
 //!
-//! `cli` knows the commands, each command is a file of its own. `envoy` makes what is written for Envoy, with `module`
-//! inside; `local` runs it on one machine. `cluster` reaches a Kubernetes API server, `admin` an Envoy's admin page (also in a
-//! pod), and `gateway` tells by that page what runs in each gateway pod.
+//! And so do mirrors:
+//!
+//! ```text
+//! kinds (what is there) → knative (what a wish comes to) → istio, envoy (what is written) → cluster → gateway (what runs)
+//! ```
+//!
+//! `cli` knows the commands, each command is a file of its own, made of `steps`. `cluster` reaches a Kubernetes API server,
+//! `admin` an Envoy's admin page (also in a pod), and `gateway` tells by that page what runs in each gateway pod. `envoy` makes
+//! what is written for Envoy, with `module` inside; `local` runs it on one machine.
 
 pub mod admin;
 pub mod cli;
 pub mod cluster;
 pub mod command;
+pub mod completion;
 pub mod diffs;
 pub mod envoy;
 pub mod gateway;

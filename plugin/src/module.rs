@@ -1,7 +1,7 @@
 //! The module, built by `build.rs` and carried in the plugin's binary, so that both are always of one version.
 
 /// The WebAssembly module for Envoy.
-pub const MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/module.wasm"));
+pub static MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/module.wasm"));
 
 #[cfg(test)]
 mod tests {

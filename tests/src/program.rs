@@ -97,7 +97,7 @@ pub struct Ended {
 
 impl Ended {
     /// Runs a program to its end.
-    pub(crate) fn of(command: &mut Command) -> Self {
+    pub fn of(command: &mut Command) -> Self {
         Self::new(&command.output().expect("the program runs"))
     }
 

@@ -143,6 +143,14 @@ impl FakeEnvoy {
         self.page("/config_dump/dynamic_route_configs", json!({ "configs": [config] }));
     }
 
+    /// Has lost the changes of copies' headers, as proxies of an older Istio lose them.
+    pub fn drop_mutations(&self) {
+        let mut pages = self.pages.lock().expect("no test has panicked in here");
+        let page = pages.get_mut("/config_dump/dynamic_route_configs").expect("mirrors");
+        let text = page.to_string().replace("request_headers_mutations", "lost");
+        *page = serde_json::from_str(&text).expect("JSON");
+    }
+
     /// Has a cluster with so many healthy endpoints.
     pub fn endpoints(&self, cluster: &str, healthy: usize) {
         const PAGE: &str = "/config_dump/dynamic_endpoint_configs";

@@ -6,23 +6,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use thiserror::Error;
 
 use super::{Cluster, verbose};
+use crate::completion;
 
 /// Kubectl's options. Flattened into a command line, they may stand before or after a command.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Cluster options")]
 pub struct Connection {
     /// The namespace; that of the kubeconfig's context where left out.
-    #[arg(short, long, global = true, value_name = "NAME")]
+    #[arg(short, long, global = true, value_name = "NAME", add = ArgValueCandidates::new(completion::namespaces))]
     pub namespace: Option<String>,
 
     /// The kubeconfig's context to use.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(completion::contexts))]
     pub context: Option<String>,
 
     /// The kubeconfig; the files of $KUBECONFIG or else ~/.kube/config where left out.
@@ -117,6 +119,10 @@ impl Connection {
     /// # Errors
     /// See [`ConnectionError`].
     pub async fn connect(&self) -> Result<Cluster, ConnectionError> {
+        #[cfg(test)]
+        if let Some(server) = super::testing::connected() {
+            return Ok(server.cluster(self.namespace.as_deref().unwrap_or("default")));
+        }
         let mut config = self.config().await?;
         if self.impersonate.is_some() {
             config.auth_info.impersonate = self.impersonate.clone();
@@ -135,6 +141,17 @@ impl Connection {
         })?;
         let request_timeout = self.request_timeout.filter(|timeout| !timeout.is_zero());
         Ok(Cluster { client, namespace, server, request_timeout })
+    }
+
+    /// The names of the kubeconfig's contexts.
+    ///
+    /// # Errors
+    /// See [`ConnectionError`].
+    pub fn contexts(&self) -> Result<Vec<String>, ConnectionError> {
+        Ok(match self.kubeconfig()? {
+            Found::Files(kubeconfig) => kubeconfig.contexts.into_iter().map(|context| context.name).collect(),
+            Found::Nothing(_) => Vec::new(),
+        })
     }
 
     async fn config(&self) -> Result<Config, ConnectionError> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::ListParams;
 use kube::core::{NamespaceResourceScope, Resource};
@@ -83,6 +84,28 @@ impl Cluster {
                 None => return Ok(objects),
             }
         }
+    }
+}
+
+impl Cluster {
+    /// The names of all namespaces.
+    ///
+    /// # Errors
+    /// See [`Error`]; a user may lack the right to see them.
+    pub async fn namespaces(&self) -> Result<Vec<String>, Error> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let asked = Asked {
+            verb: Verb::List,
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            plural: "namespaces".to_owned(),
+            subresource: None,
+            namespace: None,
+            name: None,
+        };
+        let list = self.ask(asked, api.list_metadata(&ListParams::default())).await?;
+        Ok(list.items.into_iter().filter_map(|namespace| namespace.metadata.name).collect())
     }
 }
 

@@ -15,11 +15,14 @@
 //! - Port-forwards to a [`FakeServer::pod`] reach the fake Envoy that plays it.
 //! - [`FakeServer::forbid`], [`FakeServer::conflict`], [`FakeServer::fail`] and [`FakeServer::without_kind`] make it refuse.
 //!   What is forbidden is also denied by SelfSubjectAccessReviews.
+//! - [`FakeServer::controller`] is told of each change, and plays what acts upon objects in a real cluster.
+//! - Commands that connect by themselves reach the one that has [`FakeServer::connect`]ed this thread.
 //! - Any other request fails the test.
 
 mod pods;
 mod state;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -38,6 +41,15 @@ use super::Cluster;
 use crate::admin::ISTIO_PORT;
 use crate::admin::testing::FakeEnvoy;
 use state::State;
+
+thread_local! {
+    static CONNECTED: RefCell<Option<FakeServer>> = const { RefCell::new(None) };
+}
+
+/// The server that commands on this thread are to connect to.
+pub(super) fn connected() -> Option<FakeServer> {
+    CONNECTED.with_borrow(Clone::clone)
+}
 
 /// A fake API server. Clones are the same server.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +82,18 @@ struct Refusal {
     resource: String,
     /// Any where `None`; that of all namespaces together is empty.
     namespace: Option<String>,
+    /// Any where `None`.
+    name: Option<String>,
     status: Value,
+}
+
+/// What is told of changes.
+struct Controller(Box<dyn Fn(&[Value]) + Send>);
+
+impl std::fmt::Debug for Controller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Controller")
+    }
 }
 
 /// What a request is about.
@@ -152,6 +175,55 @@ impl FakeServer {
         self.refuse(verb, resource, None, status(code, reason, message, json!({})))
     }
 
+    /// Answers a verb on the one object of this name with an error of its own.
+    pub fn fail_on(self, verb: &str, resource: &str, name: &str, code: u16, reason: &str) -> Self {
+        let message = format!("{verb} {name}: refused for this test");
+        let server = self.fail(verb, resource, code, reason, &message);
+        server.lock().refusals.last_mut().expect("the refusal above").name = Some(name.to_owned());
+        server
+    }
+
+    /// Refuses nothing any more.
+    pub fn refuse_nothing(&self) {
+        self.lock().refusals.clear();
+    }
+
+    /// Changes an object behind everybody's back.
+    pub fn edit(&self, resource: &str, namespace: &str, name: &str, change: impl FnOnce(&mut Value)) {
+        let key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
+        let mut state = self.lock();
+        let before = state.objects.get(&key).cloned().expect("the object");
+        let mut object = before.clone();
+        change(&mut object);
+        state.stamp(&mut object, Some(&before));
+        state.objects.insert(key, object);
+        state.tell();
+    }
+
+    /// Removes an object behind everybody's back.
+    pub fn remove(&self, resource: &str, namespace: &str, name: &str) {
+        let mut state = self.lock();
+        state.objects.remove(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).expect("the object");
+        state.tell();
+    }
+
+    /// Lets `told` see all objects after each change.
+    pub fn controller(&self, told: impl Fn(&[Value]) + Send + 'static) {
+        let mut state = self.lock();
+        state.controller = Some(Controller(Box::new(told)));
+        state.tell();
+    }
+
+    /// Is the cluster of all commands on this thread, until it is disconnected.
+    pub fn connect(&self) {
+        CONNECTED.replace(Some(self.clone()));
+    }
+
+    /// Leaves commands on this thread to the kubeconfig again.
+    pub fn disconnect(&self) {
+        CONNECTED.take();
+    }
+
     /// A client of this server, with the namespace that is meant where none is said.
     pub fn cluster(&self, namespace: &str) -> Cluster {
         let server = self.clone();
@@ -184,9 +256,20 @@ impl FakeServer {
         self.lock().logs_asked.clone()
     }
 
+    /// All requests that were made so far, in their order, in the words of [`Write::summary`]; reads as well, and
+    /// `review of a right`.
+    pub fn calls(&self) -> Vec<String> {
+        self.lock().calls.clone()
+    }
+
     /// An object as it is now.
     pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         self.lock().objects.get(&(resource.to_owned(), namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// All objects as they are now.
+    pub fn objects(&self) -> Vec<Value> {
+        self.lock().objects.values().cloned().collect()
     }
 
     /// How many objects there are of a resource.
@@ -196,7 +279,7 @@ impl FakeServer {
 
     fn refuse(self, verb: &str, resource: &str, namespace: Option<&str>, status: Value) -> Self {
         let (verb, resource, namespace) = (verb.to_owned(), resource.to_owned(), namespace.map(str::to_owned));
-        self.lock().refusals.push(Refusal { verb, resource, namespace, status });
+        self.lock().refusals.push(Refusal { verb, resource, namespace, name: None, status });
         self
     }
 
@@ -251,18 +334,28 @@ impl FakeServer {
 
     fn answer(&self, parts: &Parts, body: &[u8]) -> (u16, Value) {
         let query: BTreeMap<String, String> = parts.uri.query().map(decode).unwrap_or_default();
+        // `/version` is no object.
+        if parts.uri.path() == "/version" {
+            let known =
+                ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
+            let mut version: Value = known.iter().map(|field| ((*field).to_owned(), json!(""))).collect();
+            version["gitVersion"] = json!("v1.34.4");
+            return (200, version);
+        }
         let target = Target::of(parts);
         let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(body).expect("JSON") };
         let mut state = self.lock();
         if target.resource == "selfsubjectaccessreviews.authorization.k8s.io" {
+            state.calls.push("review of a right".to_owned());
             return (201, state.review(body));
         }
         let is_dry = query.contains_key("dryRun") || !body["dryRun"].is_null();
         let is_forced = query.get("force").is_some_and(|force| force == "true");
+        let flags = [(" (dry run)", is_dry), (" (force)", is_forced)];
+        let flags: String = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
+        let summary = format!("{} {} {}/{}{flags}", target.verb, target.resource, target.namespace, target.name);
+        state.calls.push(summary.clone());
         if !matches!(target.verb, "get" | "list") {
-            let flags = [(" (dry run)", is_dry), (" (force)", is_forced)];
-            let flags: String = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
-            let summary = format!("{} {} {}/{}{flags}", target.verb, target.resource, target.namespace, target.name);
             state.writes.push(Write { summary, body: body.clone() });
         }
         if state.unknown.contains(&target.resource) {
@@ -273,7 +366,7 @@ impl FakeServer {
             let code = refusal["code"].as_u64().and_then(|code| code.try_into().ok());
             return (code.expect("a status code"), refusal);
         }
-        match target.verb {
+        let answer = match target.verb {
             "get" if target.resource == "pods/log" => state.log(&target, &query),
             "get" => state.get(&target),
             "list" => state.list(&target, query.get("labelSelector").map_or("", String::as_str)),
@@ -281,7 +374,11 @@ impl FakeServer {
             "patch" => state.patch(&target, &body, is_dry),
             "delete" => state.delete(&target, &body, is_dry),
             verb => panic!("the fake API server cannot {verb} {}", target.resource),
+        };
+        if !matches!(target.verb, "get" | "list") {
+            state.tell();
         }
+        answer
     }
 }
 

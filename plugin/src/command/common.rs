@@ -5,26 +5,28 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgAction, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use kube::Resource;
 use mirror_core::config::safe_methods;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cluster::{ApplyOptions, Change};
+use crate::completion;
 use crate::envoy::{HeaderMatch, PathMatch};
 use crate::intent::{Intent, Strategy, Through, To};
 use crate::istio::yaml::to_yaml;
 use crate::local;
 use crate::output::{self, message};
 use crate::rules;
-use crate::steps::Found;
 use crate::steps::mirroring::Objects;
+use crate::steps::{Found, Which};
 
 /// What is to be mirrored, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Wish {
     /// The version under test: a tag of the service, a revision's name, or another service as ksvc/NAME.
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(completion::targets))]
     pub to: To,
 
     /// The share of requests that is copied, in percent, to four decimals.
@@ -192,12 +194,17 @@ pub fn change_of(before: Option<&Found>) -> Change {
     if before.is_some() { Change::Configured } else { Change::Created }
 }
 
-/// Says on stdout what was done, in kubectl's words: `mirror.kubectl-mirror/hello created`.
+/// Says on stdout what was done, see [`sentence`].
 ///
 /// # Errors
 /// Stdout cannot be written to.
 pub fn said(kind: &str, name: &str, what: impl std::fmt::Display, dry_run: DryRun) -> Result<()> {
-    output::data(&format!("{kind}.kubectl-mirror/{name} {what}{}\n", dry_run.suffix()))
+    output::data(&(sentence(kind, name, what, dry_run) + "\n"))
+}
+
+/// What was done, in kubectl's words: `mirror.kubectl-mirror/hello created`.
+pub fn sentence(kind: &str, name: &str, what: impl std::fmt::Display, dry_run: DryRun) -> String {
+    format!("{kind}.kubectl-mirror/{name} {what}{}", dry_run.suffix())
 }
 
 /// Prints objects on stdout.
@@ -259,6 +266,14 @@ fn kubectl_name(value: &Value) -> String {
 /// A share in millionths, in percent: `5 %`, `0.25 %`.
 pub fn percent(millionths: u32) -> String {
     format!("{} %", f64::from(millionths) / 10_000.0)
+}
+
+/// Says that there are no mirrors.
+pub fn none_found(which: Which<'_>) {
+    match which {
+        Which::Namespace(namespace) => message(format_args!("No mirrors found in namespace {namespace}.")),
+        Which::All | Which::One(_) => message("No mirrors found."),
+    }
 }
 
 /// Says which objects could not be looked at.

@@ -10,10 +10,14 @@ use std::fmt::Write as _;
 use clap_complete::engine;
 
 use crate::cli::ExitStatus;
+use crate::completion;
 use crate::output;
 
 /// The shell should offer these candidates and no files of its own (cobra's `ShellCompDirectiveNoFileComp`).
 const NO_FILES: &str = ":4";
+
+/// The same, and no space after a candidate (`ShellCompDirectiveNoSpace`).
+const NO_FILES_NO_SPACE: &str = ":6";
 
 /// Completes a command line.
 #[derive(Debug, clap::Args)]
@@ -35,8 +39,10 @@ pub fn run(args: Args, program: clap::Command) -> anyhow::Result<ExitStatus> {
 fn answer(words: Vec<OsString>, mut program: clap::Command) -> String {
     let words = if words.is_empty() { vec![OsString::new()] } else { words };
     let last = words.len();
-    let line = std::iter::once("kubectl-mirror".into()).chain(words).collect();
-    let candidates = engine::complete(&mut program, line, last, None).unwrap_or_default();
+    let line: Vec<OsString> = std::iter::once("kubectl-mirror".into()).chain(words).collect();
+    completion::begin(program.clone(), &line[..last]);
+    let here = std::env::current_dir().ok();
+    let candidates = engine::complete(&mut program, line, last, here.as_deref()).unwrap_or_default();
     let mut answer = String::new();
     for candidate in candidates.iter().filter(|candidate| !candidate.is_hide_set()) {
         let value = candidate.get_value().to_string_lossy();
@@ -47,7 +53,9 @@ fn answer(words: Vec<OsString>, mut program: clap::Command) -> String {
             None => writeln!(answer, "{value}"),
         };
     }
-    answer + NO_FILES
+    // The path of a folder goes on after its last slash.
+    let goes_on = candidates.iter().any(|candidate| candidate.get_value().to_string_lossy().ends_with('/'));
+    answer + if goes_on { NO_FILES_NO_SPACE } else { NO_FILES }
 }
 
 #[cfg(test)]

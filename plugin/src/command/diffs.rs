@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 use mirror_core::divergence::Kind;
 use mirror_core::place::Pattern;
 
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::completion;
 use crate::diffs::filter::{Endpoint, Filter, Since};
 use crate::diffs::json::{self, Missing};
 use crate::diffs::suggest::{suggest, yaml};
@@ -34,7 +36,7 @@ use gather::Source;
     kubectl mirror diffs --file logs/envoy.log")]
 pub struct Args {
     /// The service whose mirror's examples are shown; all of the namespace where it is left out. Also NAMESPACE/NAME.
-    #[arg(value_name = "SERVICE")]
+    #[arg(value_name = "SERVICE", add = ArgValueCandidates::new(completion::mirrored))]
     name: Option<String>,
 
     /// All namespaces.

@@ -1,22 +1,26 @@
 //! `kubectl mirror disable`: ends mirrors and leaves nothing of them behind.
 
 use anyhow::{Result, bail};
+use clap_complete::ArgValueCandidates;
 
 use super::common::{self, DryRun, Waiting};
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Pod};
+use crate::cluster::{ApplyOptions, Cluster, Connection, Pod};
+use crate::completion;
 use crate::intent::MirrorName;
 use crate::istio::InstalledBy;
 use crate::istio::install::Installed;
 use crate::output::message;
+use crate::steps::installing::Installation;
 use crate::steps::mirroring::{self, wait_until_gone};
-use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors, tagging};
+use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors};
 
 /// End mirrors: remove every object that enable made, and wait until the gateways have let go.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror ends.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service, required_unless_present = "all")]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, required_unless_present = "all",
+        add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All mirrors of the namespace, or with -A of all namespaces.
@@ -55,9 +59,6 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
     for found in &inventory.mirrors {
         if args.dry_run != DryRun::Client {
             mirroring::remove(&cluster, found, args.dry_run == DryRun::Server).await?;
-            if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
-                tagging::remove(&cluster, &found.name, tag, args.dry_run == DryRun::Server).await?;
-            }
         }
         common::said("mirror", &found.name.route, "deleted", args.dry_run)?;
     }
@@ -66,7 +67,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         Some(name) if inventory.mirrors.is_empty() && !gone => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
-        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        None if inventory.mirrors.is_empty() => common::none_found(which),
         _ => {}
     }
     Ok(ExitStatus::Success)
@@ -109,6 +110,28 @@ impl Args {
                 gone = true;
             }
         }
+        if gone {
+            self.give_back(cluster, gateways).await?;
+        }
         Ok(gone)
+    }
+
+    /// Somebody may have enabled a mirror in the same moment, who found the filter still there.
+    async fn give_back(&self, cluster: &Cluster, gateways: &[GatewayPods]) -> Result<()> {
+        if mirrors(cluster, Which::All).await?.mirrors.is_empty() {
+            return Ok(());
+        }
+        let how = Installation {
+            by: InstalledBy::Enable,
+            options: ApplyOptions::default(),
+            wait: self.waiting.limit(),
+            restart: false,
+        };
+        for gateway in gateways {
+            if let Some(done) = installing::ensure(cluster, gateway, how).await? {
+                common::said("filter", &gateway.workload.suffix(), done.change, self.dry_run)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -1,13 +1,19 @@
 //! `kubectl mirror enable`: starts a mirror, or changes one in place.
 
+mod filter;
+
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
+use clap_complete::ArgValueCandidates;
+use kube::ResourceExt;
+use kube::core::ObjectMeta;
 use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Error, Pod};
+use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
+use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
@@ -34,7 +40,7 @@ use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, rights,
     kubectl mirror enable hello --to v2 --dry-run=client -o yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]
@@ -97,26 +103,38 @@ impl Enabling<'_> {
         if self.args.applying.dry_run == DryRun::Client {
             return self.show(&objects, common::change_of(before));
         }
-        self.check_rights(&plan, &objects, tagging.is_some()).await?;
+        self.check_rights(&plan, &objects, before, tagging.is_some()).await?;
         if let Seen::Pods(pods) = &seen {
+            if plan.intent.strategy == Strategy::VirtualService {
+                filter::check_rights(self.cluster, pods).await?;
+            }
             self.check_versions(&plan, pods).await?;
         }
         warn_of_methods(&plan);
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
+        self.leave_strategy(&objects, before, &seen).await?;
         let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
         if options.dry_run {
             return self.show(&applied, change);
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        // The mirror's objects know of the tag by now, so that `disable` takes it away whatever happens.
-        if let Some(service) = &tagging {
-            tagging::add(self.cluster, service, self.tag(), &plan.candidate.revision, false).await?;
-            message(format_args!("revision {} has the tag {} now", plan.candidate.revision, self.tag()));
+        // A `disable` of the last mirror before this one may have taken the filter away since.
+        self.install(&plan, &seen).await?;
+        // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
+        if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
+            return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
+                Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+                Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+                Err(left) => anyhow!(
+                    "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                    self.name.route,
+                    self.name.namespace
+                ),
+            });
         }
-        self.drop_old_tag(before, &plan).await?;
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
         Ok(ExitStatus::Success)
@@ -169,6 +187,11 @@ impl Enabling<'_> {
                 Some(Error::Forbidden(forbidden)) => Ok(Seen::Nothing(forbidden.right.to_string())),
                 _ => Err(error),
             },
+            Err(error) if error.downcast_ref().is_some_and(Error::is_forbidden) => Err(anyhow!(
+                "{error:#}\nA mirror of the strategy overlay needs rights to the gateways (examples/rbac/platform-team.yaml); \
+                 with rights in namespace {} alone, add --strategy virtualservice",
+                self.name.namespace
+            )),
             Err(error) => Err(error),
         }
     }
@@ -183,7 +206,7 @@ impl Enabling<'_> {
         }
     }
 
-    async fn check_rights(&self, plan: &Plan, objects: &Objects, tags: bool) -> Result<()> {
+    async fn check_rights(&self, plan: &Plan, objects: &Objects, before: Option<&Found>, tags: bool) -> Result<()> {
         let mut wanted = Vec::new();
         for overlay in &objects.overlays {
             let namespace = overlay.metadata.namespace.as_deref().unwrap_or_default();
@@ -195,8 +218,22 @@ impl Enabling<'_> {
         if plan.intent.strategy == Strategy::VirtualService {
             wanted.extend(rights::to_write(rights::VIRTUAL_SERVICES, &self.name.namespace));
         }
-        if tags {
-            wanted.extend([crate::cluster::Right::new("patch", rights::SERVICES, &self.name.namespace)]);
+        // What the mirror is made of now and will not be any more.
+        if let Some(before) = before {
+            let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_default();
+            for overlay in before
+                .overlays
+                .iter()
+                .filter(|before| !objects.overlays.iter().any(|o| o.name_any() == before.name_any()))
+            {
+                wanted.push(Right::new("delete", rights::ENVOY_FILTERS, &namespace(&overlay.metadata)));
+            }
+            if objects.virtual_service.is_none() && !before.virtual_services.is_empty() {
+                wanted.push(Right::new("delete", rights::VIRTUAL_SERVICES, &self.name.namespace));
+            }
+        }
+        if tags || old_tag(before, plan).is_some() {
+            wanted.push(Right::new("patch", rights::SERVICES, &self.name.namespace));
         }
         wanted.sort();
         wanted.dedup();
@@ -242,8 +279,8 @@ impl Enabling<'_> {
             Seen::Pods(gateways) => gateways,
             Seen::Nothing(right) => {
                 message(format_args!(
-                    "note: whether the gateways have the filter could not be checked ({right}); without it requests are \
-                     copied, and nothing is compared"
+                    "note: whether the gateways have the filter could not be checked ({right}); {}",
+                    filter::WITHOUT
                 ));
                 return Ok(());
             }
@@ -252,15 +289,11 @@ impl Enabling<'_> {
         let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
             match installing::ensure(self.cluster, gateway, how).await {
-                Ok(Some(done)) => {
-                    common::said("filter", &gateway.workload.suffix(), done.change, self.args.applying.dry_run)?
-                }
-                Ok(None) => {}
-                Err(error)
-                    if plan.intent.strategy == Strategy::VirtualService
-                        && matches!(error.downcast_ref(), Some(Error::Forbidden(_))) =>
-                {
-                    message(format_args!("note: whether the gateways have the filter could not be checked: {error:#}"));
+                Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
+                Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
+                Ok(None) => filter::check(self.cluster, gateway).await?,
+                Err(error) if plan.intent.strategy == Strategy::VirtualService && filter::may_not_look(&error) => {
+                    filter::check(self.cluster, gateway).await?;
                 }
                 Err(error) => return Err(error),
             }
@@ -268,17 +301,42 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// The tag that was added for what the mirror copied to before is not needed any more.
-    async fn drop_old_tag(&self, before: Option<&Found>, plan: &Plan) -> Result<()> {
-        let old = before.and_then(|found| found.intent.as_ref().ok()?.tag_added.clone());
-        if let Some(old) = old.filter(|old| plan.intent.tag_added.as_ref() != Some(old)) {
-            tagging::remove(self.cluster, self.name, &old, false).await?;
+    /// Says that the filter was installed; not between the objects that are printed.
+    fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
+        let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
+        if self.args.applying.output.is_none() {
+            return common::said("filter", &name, change, dry_run);
+        }
+        message(common::sentence("filter", &name, change, dry_run));
+        Ok(())
+    }
+
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+        let options = self.args.applying.options();
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
+        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
+        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+            let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
+            mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds the tag that the mirror needs, and takes away the one that it needed before.
+    async fn change_tags(&self, plan: &Plan, before: Option<&Found>, tagging: Option<&Service>) -> Result<()> {
+        if let Some(service) = tagging {
+            tagging::add(self.cluster, service, self.tag(), &plan.candidate.revision, false).await?;
+            message(format_args!("revision {} has the tag {} now", plan.candidate.revision, self.tag()));
+        }
+        if let Some(old) = old_tag(before, plan) {
+            tagging::remove(self.cluster, self.name, old, false).await?;
         }
         Ok(())
     }
 
     /// Says what was done to the mirror, or prints its objects.
-    fn show(&self, objects: &Objects, change: crate::cluster::Change) -> Result<ExitStatus> {
+    fn show(&self, objects: &Objects, change: Change) -> Result<ExitStatus> {
         match self.args.applying.output {
             Some(format) => common::print(objects, format)?,
             None => common::said("mirror", &self.name.route, change, self.args.applying.dry_run)?,
@@ -293,6 +351,7 @@ impl Enabling<'_> {
         };
         if !self.args.waiting.wait {
             message(describe(plan));
+            message(format_args!("Whether the gateways have it: kubectl mirror status {}", self.name.route));
             return Ok(());
         }
         let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
@@ -305,6 +364,12 @@ impl Enabling<'_> {
         ));
         Ok(())
     }
+}
+
+/// The tag that was added for what the mirror copied to before, where it does not need it any more.
+fn old_tag<'a>(before: Option<&'a Found>, plan: &Plan) -> Option<&'a String> {
+    let old = before?.intent.as_ref().ok()?.tag_added.as_ref();
+    old.filter(|old| plan.intent.tag_added.as_ref() != Some(old))
 }
 
 /// Where Istio's control plane is, mostly.

@@ -4,6 +4,7 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap_complete::ArgValueCandidates;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,10 +12,12 @@ use serde_json::Value;
 use super::common::{self, ObjectFormat, Wish};
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::completion;
 use crate::intent::{Intent, MirrorName, Strategy};
 use crate::istio::Workload;
 use crate::kinds::{Gateway, Ingress, Revision, Route, VirtualService};
 use crate::knative::config::{CONFIG_ISTIO, KnativeGateway, gateway_namespace, gateway_namespaces};
+use crate::knative::source::{INGRESS_LABEL, is_of_gateways};
 use crate::knative::target::{self, Known};
 use crate::knative::{Gateways, Plan, Source};
 use crate::steps::{GatewayPods, gateways, mirroring, survey};
@@ -33,7 +36,7 @@ use crate::steps::{GatewayPods, gateways, mirroring, survey};
     kubectl mirror generate hello --to v2 --percent 5 -f route.yaml")]
 pub struct Args {
     /// The Knative Service or Route whose requests are copied.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::services))]
     service: String,
 
     #[command(flatten)]
@@ -101,7 +104,13 @@ fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: 
         object.name.as_deref() == Some(wanted) && object.namespace == route.metadata.namespace
     };
     let own: Vec<VirtualService> = all(documents, "VirtualService", "networking.istio.io")?;
-    let own = own.iter().find(|own| of_route(&own.metadata, &format!("{name}-ingress")));
+    let is_own = |own: &&VirtualService| {
+        let label = own.metadata.labels.as_ref().and_then(|labels| labels.get(INGRESS_LABEL));
+        own.metadata.namespace == route.metadata.namespace
+            && (own.metadata.name.as_deref() == Some(&format!("{name}-ingress"))
+                || label.is_some_and(|label| label == name) && is_of_gateways(own))
+    };
+    let own = own.iter().find(is_own);
     let ingresses: Vec<Ingress> = all(documents, "Ingress", "networking.internal.knative.dev")?;
     let ingress = ingresses.iter().find(|ingress| of_route(&ingress.metadata, name));
     let source = match own {

@@ -18,3 +18,6 @@ pub mod sync;
 mod testing;
 pub mod uninstall;
 pub mod version;
+
+#[cfg(test)]
+mod tests;

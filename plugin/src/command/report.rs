@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 
 use crate::cli::ExitStatus;
 use crate::cluster::{Connection, Pod};
+use crate::completion;
 use crate::gateway::Gateways;
 use crate::intent::MirrorName;
 use crate::output;
@@ -25,7 +27,7 @@ use crate::steps::{Which, gateways, mirrors};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is reported; all of the namespace where it is left out. Also NAMESPACE/NAME.
-    #[arg(value_name = "SERVICE")]
+    #[arg(value_name = "SERVICE", add = ArgValueCandidates::new(completion::mirrored))]
     name: Option<String>,
 
     /// All namespaces.

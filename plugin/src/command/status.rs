@@ -8,16 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
+use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
 use super::common;
 use crate::cli::ExitStatus;
 use crate::cluster::{Cluster, Connection};
+use crate::completion;
 use crate::intent::MirrorName;
-use crate::output::{self, message};
+use crate::output;
 use crate::steps::standing::{Look, look, standing};
 use crate::steps::{Standing, Which, gateways, mirrors};
 
+/// How many mirrors are looked at side by side.
+const AT_ONCE: usize = 8;
 /// How often `--watch` looks.
 const WATCH: Duration = Duration::from_secs(2);
 
@@ -42,7 +47,7 @@ pub struct ListArgs {
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is shown; all of the namespace where it is left out.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All namespaces.
@@ -123,7 +128,7 @@ async fn show(cluster: &Cluster, which: Which<'_>, showing: &Showing, detail: De
     loop {
         let (standings, look) = read(cluster, which).await?;
         if standings.is_empty() && !showing.watch {
-            return nothing(cluster, which, showing.output);
+            return nothing(which, showing.output);
         }
         let text = match showing.output {
             Format::Table => table::render(&standings, &look, detail, false, matches!(which, Which::All)),
@@ -161,23 +166,20 @@ async fn read(cluster: &Cluster, which: Which<'_>) -> Result<(Vec<Standing>, Loo
         return Ok((Vec::new(), Look::default()));
     }
     let look = look(cluster, gateways::all(cluster).await, &inventory.mirrors).await;
-    let mut standings = Vec::new();
-    for found in inventory.mirrors {
-        standings.push(standing(cluster, found, &look).await);
-    }
+    let standings = stream::iter(inventory.mirrors).map(|found| standing(cluster, found, &look));
+    let standings = standings.buffered(AT_ONCE).collect().await;
     Ok((standings, look))
 }
 
 /// As kubectl does: an empty list is no error, a name that is not there is one.
-fn nothing(cluster: &Cluster, which: Which<'_>, format: Format) -> Result<ExitStatus> {
+fn nothing(which: Which<'_>, format: Format) -> Result<ExitStatus> {
     match which {
         Which::One(name) => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
         _ if format == Format::Json => output::data(&json::render(&[], &Look::default())?)?,
         _ if format == Format::Yaml => output::data(&json::render_yaml(&[], &Look::default())?)?,
-        Which::All => message("No mirrors found."),
-        Which::Namespace(_) => message(format_args!("No mirrors found in namespace {}.", cluster.namespace)),
+        all => common::none_found(all),
     }
     Ok(ExitStatus::Success)
 }

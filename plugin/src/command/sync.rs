@@ -1,10 +1,12 @@
 //! `kubectl mirror sync`: rebuilds mirrors whose service has changed since.
 
 use anyhow::{Result, bail};
+use clap_complete::ArgValueCandidates;
 
 use super::common::{self, Applying, DryRun};
 use crate::cli::ExitStatus;
 use crate::cluster::{Change, Cluster, Connection};
+use crate::completion;
 use crate::intent::MirrorName;
 use crate::istio::stale;
 use crate::output::message;
@@ -15,7 +17,7 @@ use crate::steps::{Found, Which, mirrors, survey};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is rebuilt; all of the namespace where it is left out.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: Option<String>,
 
     /// All namespaces.
@@ -47,7 +49,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         Some(name) if inventory.mirrors.is_empty() => {
             bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
         }
-        None if inventory.mirrors.is_empty() => message("No mirrors found."),
+        None if inventory.mirrors.is_empty() => common::none_found(which),
         _ => {}
     }
     let mut failed = 0;

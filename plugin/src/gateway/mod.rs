@@ -13,9 +13,11 @@ mod wait;
 
 pub use endpoints::Endpoints;
 pub use routes::{Carrier, Flaw, LiveMirror};
-pub use state::{Found, PodState, Route, Summary, Wanted};
+pub use state::{Found, PodState, Route, Summary, Wanted, unserved_hosts};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};
+
+use std::collections::BTreeSet;
 
 use crate::admin::{Admin, AdminError, each};
 use crate::cluster::{Cluster, Pod};
@@ -69,6 +71,17 @@ impl Gateways {
     /// Whether the listeners of each ask for the module.
     async fn hooks(&self) -> Vec<(String, Result<bool, AdminError>)> {
         let answers = each(&self.admins, |admin| async move { module::is_hooked(&admin).await }).await;
+        let names = self.admins.iter().map(|admin| admin.place().name().to_owned());
+        names.zip(answers).collect()
+    }
+
+    /// The VMs of the module in each.
+    pub async fn vms(&self) -> Vec<(String, Result<BTreeSet<u32>, AdminError>)> {
+        let answers = each(&self.admins, |admin| async move {
+            let mut snapshot = source::admin::read_page(&admin).await?;
+            Ok(snapshot.instances.pop().unwrap_or_default().vms)
+        })
+        .await;
         let names = self.admins.iter().map(|admin| admin.place().name().to_owned());
         names.zip(answers).collect()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use mirror_core::config::Mirror;
 
-use super::{Endpoints, Flaw, PodView, View};
+use super::{Carrier, Endpoints, Flaw, PodView, View};
 use crate::source::Module;
 
 /// What is looked for in the gateways.
@@ -37,6 +37,8 @@ pub struct Found {
     pub module: Module,
     /// Whether the routes have the mirror.
     pub route: Route,
+    /// How they carry it, where they do.
+    pub carrier: Option<Carrier>,
     /// The cluster that copies go to.
     pub candidate: Endpoints,
     /// The cluster that second copies go to, where there are any.
@@ -102,6 +104,19 @@ impl Wanted {
     }
 }
 
+/// Hosts of a mirror whose requests no pod copies. One pod may lack a host for good reason, for it may be a gateway for
+/// other calls; all of them may not.
+pub fn unserved_hosts(states: &[PodState]) -> Vec<String> {
+    let mut seen =
+        states.iter().filter_map(|state| state.found.as_ref().ok()).filter(|found| found.route != Route::Absent);
+    let Some(first) = seen.next() else { return Vec::new() };
+    let mut hosts = first.missing_hosts.clone();
+    for found in seen {
+        hosts.retain(|host| found.missing_hosts.contains(host));
+    }
+    hosts
+}
+
 impl PodState {
     /// Judges how `wanted` stands by what the pod's Envoy says.
     pub fn judge(pod: &PodView, wanted: &Wanted) -> Self {
@@ -130,6 +145,14 @@ impl PodState {
     /// Whether Envoy refused the module.
     pub fn module_is_rejected(&self) -> bool {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
+    }
+
+    /// What is wrong with the module and what to do, in one sentence; that it runs where it does.
+    pub fn module_advice(&self) -> String {
+        match &self.found {
+            Ok(found) => why(found.module).to_owned(),
+            Err(reason) => reason.clone(),
+        }
     }
 
     /// All in one word.
@@ -170,6 +193,7 @@ impl Found {
             module: view.module,
             candidate: mirror.map(|mirror| endpoints(&mirror.candidate.cluster)).unwrap_or_default(),
             secondary: mirror.and_then(|mirror| mirror.secondary.as_ref()).map(|target| endpoints(&target.cluster)),
+            carrier: live.first().map(|live| live.carrier),
             missing_hosts: hosts.iter().filter(is_missing).cloned().collect(),
             route,
         }
@@ -205,8 +229,18 @@ impl Found {
                 "it has no cluster for {which} service, so nothing is copied: is the service exported to the gateway?"
             ),
             Summary::NoEndpoints => "nobody healthy is there to answer copies: is the candidate ready?".to_owned(),
-            Summary::Module(module) => format!("requests are copied but not compared: {}", why(module)),
+            Summary::Module(module) => format!("{}: {}", self.without(module), why(module)),
             Summary::Unreachable => String::new(),
+        }
+    }
+
+    /// What becomes of requests where the module is not as it should be. The selector is installed with it; where there is
+    /// none, it is the module that tags the copies.
+    fn without(&self, module: Module) -> &'static str {
+        match (self.carrier, module) {
+            (Some(Carrier::Header), _) => "requests are copied without tags, and not compared",
+            (_, Module::Missing) => "nothing is copied",
+            (_, _) => "requests are copied but not compared",
         }
     }
 

@@ -1,5 +1,6 @@
 //! Waits until a mirror stands as wanted in every gateway pod.
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::time::Duration;
 
@@ -61,6 +62,31 @@ impl Gateways {
         late.map(|(pod, hook)| match hook {
             Ok(true) => format!("{pod}: its listeners still ask for the filter"),
             Ok(false) => format!("{pod}: its listeners do not ask for the filter yet"),
+            Err(error) => format!("{pod}: {error}"),
+        })
+        .collect()
+    }
+
+    /// Waits until every pod runs another module than when `before` was seen (by [`Gateways::vms`]): one that replaces a
+    /// module which runs goes unnoticed where Envoy refuses it, for that one runs on.
+    ///
+    /// Returns the pods that do not, each with what is known of it.
+    pub async fn wait_until_replaced(
+        &self,
+        before: &[(String, Result<BTreeSet<u32>, AdminError>)],
+        timeout: Duration,
+        what: &str,
+    ) -> Vec<String> {
+        let is_good = |(pod, vms): &(String, Result<BTreeSet<u32>, AdminError>)| {
+            let old = before.iter().find(|(name, _)| name == pod).and_then(|(_, old)| old.as_ref().ok());
+            vms.as_ref().is_ok_and(|vms| old.is_none_or(|old| !vms.is_subset(old)))
+        };
+        let (seen, _) = watch(async || self.vms().await, timeout, what, is_good).await;
+        let late = seen.into_iter().filter(|one| !is_good(one));
+        late.map(|(pod, vms)| match vms {
+            Ok(_) => format!(
+                "{pod}: it runs the module that it had before; see the log of the pod for why it refused the new one"
+            ),
             Err(error) => format!("{pod}: {error}"),
         })
         .collect()
@@ -162,6 +188,21 @@ mod tests {
         };
         let (waited, ()) = tokio::join!(wait, change);
         assert_eq!((waited.end, waited.states.len()), (End::Done, 2));
+    }
+
+    #[tokio::test]
+    async fn a_module_that_runs_is_replaced_when_other_vms_tick() {
+        let envoy = FakeEnvoy::start().await;
+        envoy.module(Module::Running);
+        let gateways = Gateways::at(vec![envoy.admin()]);
+        let before = gateways.vms().await;
+        let late = gateways.wait_until_replaced(&before, Duration::ZERO, "module").await;
+        assert!(late.len() == 1 && late[0].contains("it runs the module that it had before"), "{late:?}");
+        let stat = serde_json::json!({ "name": "wasmcustom.mirror_v1__alive__3__n", "value": 1 });
+        envoy.page("/stats", serde_json::json!({ "stats": [stat] }));
+        assert_eq!(gateways.wait_until_replaced(&before, Duration::ZERO, "module").await, Vec::<String>::new());
+        // None ran before.
+        assert_eq!(gateways.wait_until_replaced(&[], Duration::ZERO, "module").await, Vec::<String>::new());
     }
 
     #[tokio::test]

@@ -9,9 +9,6 @@ use crate::envoy::NAME;
 use crate::intent::{self, MirrorName};
 use crate::knative::Plan;
 
-/// The field manager of all writes.
-pub const FIELD_MANAGER: &str = NAME;
-
 /// The label that says who manages an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value on all objects of this plugin.

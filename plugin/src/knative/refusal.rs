@@ -11,7 +11,7 @@ pub enum Refusal {
     #[error(transparent)]
     NoSuchTarget(Box<NoSuchTarget>),
     /// `--to ksvc/NAME` names no Service.
-    #[error("there is no Knative Service {name} in namespace {namespace}{}; `kubectl get ksvc -n {namespace}` lists them", did_you_mean(.nearest))]
+    #[error("there is no Knative Service {name} in namespace {namespace}{}\n`kubectl get ksvc -n {namespace}` lists those that are", did_you_mean(.nearest))]
     NoSuchService {
         /// Where it was looked for.
         namespace: String,
@@ -32,7 +32,7 @@ pub enum Refusal {
     },
     /// The candidate is all that users are served by.
     #[error(
-        "{}revision {revision} serves all users of {route} already: there is nothing to compare it with; name another version", meaning(.to, .revision)
+        "{} serves all users of {route} already: there is nothing to compare it with; name another version", meaning(.to, .revision)
     )]
     OnlyPrimary {
         /// The Route.
@@ -246,9 +246,9 @@ pub fn nearest(name: &str, names: &[String]) -> Vec<String> {
     nearest
 }
 
-/// What `to` means, where it is not the revision's own name.
+/// The revision, with what `to` means where that is not the revision's own name.
 fn meaning(to: &str, revision: &str) -> String {
-    if to == revision { String::new() } else { format!("{to} means ") }
+    if to == revision { format!("revision {revision}") } else { format!("{to} means revision {revision}, which") }
 }
 
 fn did_you_mean(nearest: &[String]) -> String {

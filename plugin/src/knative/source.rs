@@ -7,6 +7,14 @@ use super::{CLUSTER_DOMAIN, PORT, REVISION_HEADER, Refusal};
 use crate::intent::{MirrorName, Through};
 use crate::kinds::{Destination, Headers, HttpRoute, Port, Route, RouteDestination, TrafficTarget, VirtualService};
 
+/// The label that Knative gives to a VirtualService, with the name of the Ingress that it is made from: the Route's.
+pub const INGRESS_LABEL: &str = "networking.internal.knative.dev/ingress";
+
+/// Whether a VirtualService of Knative's is for gateways. Of each Ingress there is one for the mesh alone as well.
+pub fn is_of_gateways(virtual_service: &VirtualService) -> bool {
+    virtual_service.spec.gateways.iter().any(|gateway| gateway != "mesh")
+}
+
 /// A Route as it is live now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
@@ -59,7 +67,7 @@ pub struct Split {
 }
 
 impl Source {
-    /// From a Route and the VirtualService `<route>-ingress` that Knative made for it: that says which gateways serve
+    /// From a Route and the VirtualService for gateways that Knative made for it (mostly `<route>-ingress`): that says which gateways serve
     /// which host, and has ports and weights as they are live, also in the middle of a gradual rollout.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use mirror_core::stats::Tally;
 use mirror_core::stats::names::{Class, Diagnostic, Metric, Named, Side};
 
 use super::examples::Examples;
-use super::model::{CLASSES, Endpoint, Gateway, Latency, Mirror, Other, Place, Report, Statuses};
+use super::model::{CLASSES, Endpoint, Gateway, Latency, Mirror, Other, Place, Report, Span, Statuses};
 use crate::source::{Instance, Snapshot};
 
 /// Makes the report of what `snapshot` holds, with `examples` where they fit.
@@ -26,7 +26,10 @@ pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
     }
     // An Envoy keeps a counter for ever: what counted nothing in the time that is reported on is no mirror.
     let mirrors = mirrors.into_iter().filter(|(_, counts)| !counts.is_empty());
+    let clock = snapshot.instances.iter().map(|instance| instance.clock).max();
     Report {
+        span: Span { until: clock.filter(|clock| *clock > 0), ..Span::default() },
+        missing: Vec::new(),
         gateways: snapshot.instances.iter().map(gateway).collect(),
         mirrors: mirrors.map(|(name, counts)| counts.mirror(name, examples)).collect(),
         diagnostics: diagnostics.into_iter().filter(|(_, n)| *n > 0).collect(),

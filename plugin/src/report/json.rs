@@ -1,11 +1,14 @@
 //! The report for programs: one document, as JSON or YAML. Numbers are raw (rates from 0 to 1, times in nanoseconds, counts whole),
-//! words are those of the metrics, the order is stable. The fields of a published schema stay; new ones may come.
+//! words are those of the metrics, the order is stable. The fields of a published schema stay; new ones may come. `saved`
+//! reads it back.
 //!
 //! `kubectl-mirror.report/v1`:
 //!
 //! | field | is |
 //! |---|---|
 //! | `schema` | `kubectl-mirror.report/v1` |
+//! | `span` | the time that the counts cover: `since` (RFC 3339; null for all since each gateway's module started), `until`, `began_anew[]` (gateways that started to count anew within it) |
+//! | `missing[]` | gateways whose counts are not in it: `name`, `reason`; empty where the report is whole |
 //! | `gateways[]` | the Envoys: `name`, `envoy` (version), `uptime` (seconds), `workers`, `alive` (how many of them compare), `module` (`running`, `stopped`, `rejected`, `waiting`, `missing`), `builds` (versions of the module) |
 //! | `warnings[]` | `code`, `about` (a gateway or mirror), `text` |
 //! | `mirrors[]` | as follows, by name |
@@ -17,9 +20,10 @@
 //! | `.places[]` | `place`, `kind`, `noise` (whether it differs by itself), `pairs` (a share of the compared pairs), `tallies` (`diverged`, `noise`, `secondary`), `example` (`primary`, `candidate`, `endpoint`, `pair` (its id); or null) |
 //! | `.endpoints[]` | `endpoint`, `pairs`, and of these `match`, `diverged`, `noise`, `incomplete`, `skipped` |
 //! | `.statuses[]` | `primary`, `candidate`, `pairs` |
-//! | `.latency` | `primary` and `candidate`, each `p50`, `p90`, `p99` in nanoseconds; or null |
+//! | `.latency` | `primary` and `candidate`, each `p50`, `p90`, `p99` in nanoseconds and `buckets` (how many answers by number of the bucket: 0 is faster than 50 µs, each next one ends an eighth of an octave later); or null |
 //! | `.other` | counts of what had no room for a name: `places`, `endpoints`, `statuses` |
 //! | `.diagnostics` | counts of what happened outside of pairs, by word |
+//! | `diagnostics` | the same, of what belongs to no mirror |
 //!
 //! A share is `count`, `of`, and `rate` and `interval` (two rates, 95 %), which are null where `of` is 0.
 
@@ -30,8 +34,8 @@ use serde::Serialize;
 
 use super::math;
 use super::model::{self, Report};
+use super::text::timestamp;
 use super::verdict::{verdict, warnings};
-use crate::source::Module;
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "kubectl-mirror.report/v1";
@@ -52,21 +56,48 @@ pub fn render_yaml(report: &Report) -> String {
 fn document(report: &Report) -> Document<'_> {
     Document {
         schema: SCHEMA,
+        span: Span::from(&report.span),
+        missing: report
+            .missing
+            .iter()
+            .map(|missing| Missing { name: &missing.name, reason: &missing.reason })
+            .collect(),
         gateways: report.gateways.iter().map(Gateway::from).collect(),
         warnings: warnings(report)
             .into_iter()
             .map(|warning| Warning { code: warning.code, about: warning.about, text: warning.text })
             .collect(),
         mirrors: report.mirrors.iter().map(Mirror::from).collect(),
+        diagnostics: diagnostics(&report.diagnostics),
     }
+}
+
+fn diagnostics(counts: &[(Diagnostic, u64)]) -> BTreeMap<&'static str, u64> {
+    counts.iter().map(|(what, n)| (what.word(), *n)).collect()
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    span: Span<'a>,
+    missing: Vec<Missing<'a>>,
     gateways: Vec<Gateway<'a>>,
     warnings: Vec<Warning>,
     mirrors: Vec<Mirror<'a>>,
+    diagnostics: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct Span<'a> {
+    since: Option<String>,
+    until: Option<String>,
+    began_anew: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Missing<'a> {
+    name: &'a str,
+    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -100,7 +131,7 @@ struct Mirror<'a> {
     places: Vec<Place<'a>>,
     endpoints: Vec<Endpoint<'a>>,
     statuses: Vec<Statuses>,
-    latency: Option<Latency>,
+    latency: Option<Latency<'a>>,
     other: Other,
     diagnostics: BTreeMap<&'static str, u64>,
 }
@@ -171,16 +202,17 @@ struct Statuses {
 }
 
 #[derive(Serialize)]
-struct Latency {
-    primary: Quantiles,
-    candidate: Quantiles,
+struct Latency<'a> {
+    primary: Quantiles<'a>,
+    candidate: Quantiles<'a>,
 }
 
 #[derive(Serialize)]
-struct Quantiles {
+struct Quantiles<'a> {
     p50: u64,
     p90: u64,
     p99: u64,
+    buckets: &'a BTreeMap<u16, u64>,
 }
 
 #[derive(Serialize)]
@@ -190,16 +222,16 @@ struct Other {
     statuses: u64,
 }
 
+impl<'a> From<&'a model::Span> for Span<'a> {
+    fn from(span: &'a model::Span) -> Self {
+        Self { since: span.since.map(timestamp), until: span.until.map(timestamp), began_anew: &span.began_anew }
+    }
+}
+
 impl<'a> From<&'a model::Gateway> for Gateway<'a> {
     fn from(gateway: &'a model::Gateway) -> Self {
-        let module = match gateway.module {
-            Module::Running => "running",
-            Module::Stopped => "stopped",
-            Module::Rejected => "rejected",
-            Module::Waiting => "waiting",
-            Module::Missing => "missing",
-        };
-        let model::Gateway { name, envoy, uptime, workers, alive, builds, .. } = gateway;
+        let model::Gateway { name, envoy, uptime, workers, alive, module, builds } = gateway;
+        let module = module.as_str();
         Self { name, envoy, uptime: *uptime, workers: *workers, alive: *alive, module, builds }
     }
 }
@@ -214,7 +246,6 @@ impl<'a> From<&'a model::Mirror> for Mirror<'a> {
         };
         let statuses =
             |row: &model::Statuses| Statuses { primary: row.primary, candidate: row.candidate, pairs: row.pairs };
-        let diagnostics = mirror.diagnostics.iter().map(|(what, n): &(Diagnostic, u64)| (what.word(), *n));
         Self {
             name: &mirror.name,
             candidate: mirror.candidate.as_deref(),
@@ -233,7 +264,7 @@ impl<'a> From<&'a model::Mirror> for Mirror<'a> {
                 endpoints: mirror.other.endpoints,
                 statuses: mirror.other.statuses,
             },
-            diagnostics: diagnostics.collect(),
+            diagnostics: diagnostics(&mirror.diagnostics),
         }
     }
 }
@@ -277,11 +308,11 @@ impl<'a> From<&'a model::Endpoint> for Endpoint<'a> {
     }
 }
 
-fn latency(latency: &model::Latency) -> Option<Latency> {
+fn latency(latency: &model::Latency) -> Option<Latency<'_>> {
     let (p50, p90, p99) = (latency.quantile(0.5)?, latency.quantile(0.9)?, latency.quantile(0.99)?);
     Some(Latency {
-        primary: Quantiles { p50: p50.0, p90: p90.0, p99: p99.0 },
-        candidate: Quantiles { p50: p50.1, p90: p90.1, p99: p99.1 },
+        primary: Quantiles { p50: p50.0, p90: p90.0, p99: p99.0, buckets: &latency.primary },
+        candidate: Quantiles { p50: p50.1, p90: p90.1, p99: p99.1, buckets: &latency.candidate },
     })
 }
 

@@ -12,6 +12,7 @@ pub mod math;
 pub mod model;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod saved;
 pub mod table;
 pub mod text;
 pub mod verdict;

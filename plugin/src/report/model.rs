@@ -14,12 +14,37 @@ use crate::source::Module;
 /// All mirrors of all Envoys that were asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// The time that the counts cover.
+    pub span: Span,
     /// The Envoys.
     pub gateways: Vec<Gateway>,
+    /// Those whose counts are not in it; where there are any, the report is partial.
+    pub missing: Vec<Missing>,
     /// The mirrors, by name.
     pub mirrors: Vec<Mirror>,
     /// What happened outside of any mirror, and how often.
     pub diagnostics: Vec<(Diagnostic, u64)>,
+}
+
+/// The time that a report covers, in seconds since the Unix epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Where it begins; `None` where all is in it that each Envoy has counted since its module started.
+    pub since: Option<u64>,
+    /// Where it ends; `None` where that is not known.
+    pub until: Option<u64>,
+    /// The Envoys that began to count anew within it: they, or their modules, started then. What such a one had counted
+    /// before is lost.
+    pub began_anew: Vec<String>,
+}
+
+/// An Envoy whose counts are not in a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The pod's name, or the address of its admin page.
+    pub name: String,
+    /// Why it is missing.
+    pub reason: String,
 }
 
 /// One Envoy.

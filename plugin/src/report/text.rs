@@ -1,5 +1,7 @@
 //! Numbers and values as people read them: thousands separators, percentages that do not lie at their ends, plurals,
-//! durations, and foreign text that is safe on a terminal.
+//! durations, points in time, and foreign text that is safe on a terminal.
+
+use std::time::{Duration, UNIX_EPOCH};
 
 /// `1203` → `1,203`.
 pub fn thousands(n: u64) -> String {
@@ -59,6 +61,19 @@ pub fn change(old: f64, new: f64) -> Option<String> {
     }
     let percent = ((new / old - 1.0) * 100.0).round();
     Some(if percent == 0.0 { "±0 %".to_owned() } else { format!("{percent:+.0} %") })
+}
+
+/// Seconds since the Unix epoch as RFC 3339 writes them, UTC: `2026-11-30T14:07:32Z`. What lies beyond the year 9999 is
+/// shown as its end.
+pub fn timestamp(seconds: u64) -> String {
+    const LAST: u64 = 253_402_300_799;
+    let time = UNIX_EPOCH + Duration::from_secs(seconds.min(LAST));
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// The same for people: `2026-11-30 14:07:32 UTC`.
+pub fn moment(seconds: u64) -> String {
+    timestamp(seconds).replace('T', " ").replace('Z', " UTC")
 }
 
 /// A word of metrics and JSON as people write it: `shadow_slow` → `shadow slow`.
@@ -142,6 +157,13 @@ mod tests {
         assert_eq!(change(100.0, 97.0).as_deref(), Some("-3 %"));
         assert_eq!(change(100.0, 100.1).as_deref(), Some("±0 %"));
         assert_eq!(change(0.0, 1.0), None);
+    }
+
+    #[test]
+    fn points_in_time() {
+        assert_eq!(timestamp(1_796_047_652), "2026-11-30T14:07:32Z");
+        assert_eq!(moment(1_796_047_652), "2026-11-30 14:07:32 UTC");
+        assert_eq!(timestamp(u64::MAX), "9999-12-31T23:59:59Z");
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub mod admin;
 pub mod cluster;
 pub mod logs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mirror_core::stats::names::Metric;
 
@@ -34,6 +34,8 @@ pub struct Instance {
     /// For each VM of the module that did not end in good order: when it last ticked, by the same clock. There is one for
     /// each worker, and one more on Envoy's main thread, which sees no traffic.
     pub ticks: Vec<u64>,
+    /// The numbers of these VMs. A new one gets a new number.
+    pub vms: BTreeSet<u32>,
     /// The versions of the module that report themselves; two while one replaces another.
     pub builds: Vec<String>,
     /// The version of Istio's proxy, for example `1.28.3`; `None` where this is none.
@@ -69,6 +71,22 @@ pub enum Module {
     /// Nothing is known of it here.
     #[default]
     Missing,
+}
+
+impl Module {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Stopped, Self::Rejected, Self::Waiting, Self::Missing];
+
+    /// The word that JSON uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Rejected => "rejected",
+            Self::Waiting => "waiting",
+            Self::Missing => "missing",
+        }
+    }
 }
 
 impl Instance {
@@ -135,7 +153,10 @@ impl Snapshot {
     pub(crate) fn take(&mut self, instance: &mut Instance, metric: Metric, value: u64) {
         match metric {
             // A VM that ends in good order says so by a zero.
-            Metric::Alive { .. } if value > 0 => instance.ticks.push(value),
+            Metric::Alive { slot } if value > 0 => {
+                instance.ticks.push(value);
+                instance.vms.insert(slot);
+            }
             Metric::Alive { .. } => {}
             Metric::Build { version } if value > 0 => instance.builds.push(version.as_str().to_owned()),
             Metric::Build { .. } => {}

@@ -1,11 +1,15 @@
 //! Puts the filter into gateways, and takes it out again. An installation counts only once every pod compares with it;
 //! one that a gateway rejects is taken back.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use tokio::time::sleep;
 
 use super::GatewayPods;
+use super::mirroring::restore;
+use crate::admin::AdminError;
 use crate::cluster::{ApplyOptions, Change, Cluster, Precondition};
 use crate::envoy::observer::Wrapping;
 use crate::gateway::{Gateways, PodState, Wanted};
@@ -51,7 +55,8 @@ pub async fn installed(cluster: &Cluster, gateway: &GatewayPods) -> Result<Optio
     Ok(found)
 }
 
-/// Makes sure that the filter is in these pods. What is there already stays as it is, whichever version it is.
+/// Makes sure that the filter is in these pods. One that compares already stays as it is, whichever version it is; one that
+/// does not is put there anew.
 ///
 /// # Errors
 /// As [`put`].
@@ -68,7 +73,12 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
                     names::PLUGIN_VERSION
                 ));
             }
-            Ok(None)
+            let pods = Gateways::of(cluster, &gateway.pods);
+            let is_out = |state: &PodState| state.found.is_ok() && !state.module_runs();
+            if how.wait.is_none() || !pods.states(&Wanted::module()).await.iter().any(is_out) {
+                return Ok(None);
+            }
+            put(cluster, gateway, Installation { restart: true, ..how }).await.map(Some)
         }
     }
 }
@@ -80,30 +90,39 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
 pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) -> Result<Outcome> {
     let before = installed(cluster, gateway).await?;
     let first = object(gateway, before.as_ref(), how);
+    let pods = Gateways::of(cluster, &gateway.pods);
+    let is_new = before.as_ref().is_some_and(|before| Installed::of(before).module != Installed::of(&first).module);
+    let old = if is_new && how.wait.is_some() { pods.vms().await } else { Vec::new() };
     let outcome = apply(cluster, &first, how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
         return Ok(outcome);
     };
-    let mut late = wait(cluster, gateway, timeout / 2).await;
+    let mut late = wait(&pods, &old, timeout / 2).await;
     if late.is_empty() {
         return Ok(outcome);
     }
     if Installed::of(&first).wrapping == Wrapping::Matched {
         // A proxy that was built without the match wrapper takes the bare module.
-        let bare = apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await?;
-        late = wait(cluster, gateway, timeout / 2).await;
-        if late.is_empty() {
-            return Ok(bare);
+        match apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await {
+            Ok(bare) => {
+                late = wait(&pods, &old, timeout / 2).await;
+                if late.is_empty() {
+                    return Ok(bare);
+                }
+            }
+            Err(error) => late.push(format!("the filter without its wrapper could not be tried: {error}")),
         }
     }
-    Err(take_back(cluster, gateway, before, how.options, &late).await)
+    Err(take_back(cluster, gateway, before, &late).await)
 }
 
-/// Waits until every pod compares, or one refuses the module. Returns the pods that do not compare, each with what is known
-/// of it.
-async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Vec<String> {
+/// The module's VMs in each pod.
+type Vms = [(String, Result<BTreeSet<u32>, AdminError>)];
+
+/// Waits until every pod compares, by other VMs than the `old` ones where these are to be replaced, or one refuses the
+/// module. Returns the pods that do not, each with what is known of it.
+async fn wait(pods: &Gateways, old: &Vms, timeout: Duration) -> Vec<String> {
     const WHAT: &str = "installing the filter";
-    let pods = Gateways::of(cluster, &gateway.pods);
     // A module that is just being removed may run on while connections are drained: that it runs is not enough.
     let late = pods.wait_until_hooked(true, timeout, WHAT).await;
     if !late.is_empty() {
@@ -112,7 +131,11 @@ async fn wait(cluster: &Cluster, gateway: &GatewayPods, timeout: Duration) -> Ve
     let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
     let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
-    late.map(|state| format!("{}: {}", state.pod, state.advice())).collect()
+    let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.module_advice())).collect();
+    if !late.is_empty() {
+        return late;
+    }
+    pods.wait_until_replaced(old, timeout, WHAT).await
 }
 
 /// The object that [`put`] applies first.
@@ -125,8 +148,8 @@ pub fn object(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installa
 fn make(gateway: &GatewayPods, before: Option<&EnvoyFilter>, how: Installation, wrapping: Wrapping) -> EnvoyFilter {
     let before = before.map(Installed::of);
     let (by, generation) = before.map_or((None, 0), |before| (before.by, before.generation));
-    // What `install` put there stays until `uninstall`.
-    let by = if by == Some(InstalledBy::Install) { InstalledBy::Install } else { how.by };
+    // What `install` put there stays until `uninstall`; what starts anew belongs to whom it belonged.
+    let by = by.filter(|by| *by == InstalledBy::Install || how.restart).unwrap_or(how.by);
     let generation = generation + u64::from(how.restart);
     install(&gateway.workload, Install { module: MODULE, wrapping, generation, by })
 }
@@ -141,25 +164,20 @@ async fn take_back(
     cluster: &Cluster,
     gateway: &GatewayPods,
     before: Option<EnvoyFilter>,
-    options: ApplyOptions,
     pods: &[String],
 ) -> anyhow::Error {
     let (undone, was) = match before {
-        Some(mut object) => {
-            object.metadata.resource_version = None;
-            object.metadata.managed_fields = None;
-            (cluster.apply(&object, ApplyOptions { force_conflicts: true, ..options }).await.map(|_| ()), "restored")
-        }
+        Some(object) => (restore(cluster, object).await, "What was there before is restored"),
         None => {
             let name = names::install(&gateway.workload);
             let removed =
                 cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, Precondition::default(), false).await;
-            (removed.map(|_| ()), "removed")
+            (removed.map(|_| ()), "It was removed again")
         }
     };
     let undone = match undone {
-        Ok(()) => format!("It was {was} again; traffic was not affected."),
-        Err(error) => format!("It could not be {was} again: {error}"),
+        Ok(()) => format!("{was}; traffic was not affected."),
+        Err(error) => format!("It could not be taken back: {error}"),
     };
     anyhow!("the filter does not run on every gateway pod of {}:\n  {}\n{undone}", gateway.workload, pods.join("\n  "))
 }
@@ -167,7 +185,7 @@ async fn take_back(
 /// Takes the filter out of these pods. Tells whether it was there.
 ///
 /// # Errors
-/// An object of that name that is somebody else's, a pod that does not let go, and what the API server refuses.
+/// An object of that name that is somebody else's, a pod that does not let go (unless the filter was put back), and what the API server refuses.
 pub async fn remove(
     cluster: &Cluster,
     gateway: &GatewayPods,
@@ -180,10 +198,25 @@ pub async fn remove(
     cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, precondition, dry_run).await?;
     if let Some(timeout) = wait.filter(|_| !dry_run) {
         let pods = Gateways::of(cluster, &gateway.pods);
-        let late = pods.wait_until_hooked(false, timeout, "removing the filter").await;
+        let late = tokio::select! {
+            late = pods.wait_until_hooked(false, timeout, "removing the filter") => late,
+            // They need not let go then.
+            () = put_back(cluster, gateway) => Vec::new(),
+        };
         if !late.is_empty() {
             bail!("{name} has been removed, but not all gateway pods have let go of it:\n  {}", late.join("\n  "));
         }
     }
     Ok(Some(object))
+}
+
+/// Ends when somebody else has put the filter into these pods again.
+async fn put_back(cluster: &Cluster, gateway: &GatewayPods) {
+    const LOOK: Duration = Duration::from_secs(1);
+    loop {
+        sleep(LOOK).await;
+        if let Ok(Some(_)) = installed(cluster, gateway).await {
+            return;
+        }
+    }
 }

@@ -69,23 +69,10 @@ pub async fn mirrors(cluster: &Cluster, which: Which<'_>) -> Result<Inventory> {
             entry.overlays.push(overlay);
         }
     }
-    let scope = match which {
-        Which::All => Scope::All,
-        Which::Namespace(namespace) => Scope::Namespace(namespace),
-        Which::One(name) => Scope::Namespace(&name.namespace),
-    };
-    match cluster.list::<VirtualService>(scope, Some(&selector)).await {
-        Ok(virtual_services) => {
-            for virtual_service in virtual_services {
-                if let Some(entry) = entry(&mut found, &virtual_service.metadata) {
-                    entry.virtual_services.push(virtual_service);
-                }
-            }
+    for virtual_service in virtual_services(cluster, which, &mut inventory.unseen).await? {
+        if let Some(entry) = entry(&mut found, &virtual_service.metadata) {
+            entry.virtual_services.push(virtual_service);
         }
-        Err(Error::Forbidden(forbidden)) => {
-            inventory.unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
-        }
-        Err(error) => return Err(error.into()),
     }
     inventory.mirrors = found.into_values().collect();
     Ok(inventory)
@@ -119,6 +106,28 @@ async fn overlays(cluster: &Cluster, selector: &str, unseen: &mut Vec<String>) -
         }
     }
     Ok(all)
+}
+
+/// Where all are wanted and the user may not look everywhere, those of his own namespace.
+async fn virtual_services(
+    cluster: &Cluster,
+    which: Which<'_>,
+    unseen: &mut Vec<String>,
+) -> Result<Vec<VirtualService>> {
+    let scopes = match which {
+        Which::All => vec![Scope::All, Scope::Namespace(&cluster.namespace)],
+        Which::Namespace(namespace) => vec![Scope::Namespace(namespace)],
+        Which::One(name) => vec![Scope::Namespace(&name.namespace)],
+    };
+    for scope in scopes {
+        match cluster.list(scope, Some(&which.selector())).await {
+            Err(Error::Forbidden(forbidden)) => {
+                unseen.push(format!("mirrors of the strategy virtualservice: {}", forbidden.right));
+            }
+            answer => return Ok(answer?),
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The namespaces that gateways' pods are in; where the configuration cannot be read, Knative's defaults.

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
 
 use super::inventory::{Found, Inventory};
-use super::{GatewayPods, Survey};
-use crate::cluster::{ApplyOptions, Change, Cluster, Pod, Precondition};
-use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted};
+use super::{GatewayPods, Survey, tagging};
+use crate::cluster::read::Object;
+use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
+use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
 use crate::intent::{MirrorName, Strategy};
 use crate::istio::conflict::{check_hosts, check_owner};
 use crate::istio::{Workload, overlay, virtual_service};
 use crate::kinds::{EnvoyFilter, VirtualService};
 use crate::knative::{Plan, Refusal};
+use crate::output::message;
 
 /// The objects of one mirror.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +24,18 @@ pub struct Objects {
     pub overlays: Vec<EnvoyFilter>,
     /// Of the strategy `virtualservice`.
     pub virtual_service: Option<VirtualService>,
+}
+
+impl Objects {
+    /// The mirror that they are.
+    fn found(&self, plan: &Plan) -> Found {
+        Found {
+            name: plan.name.clone(),
+            intent: Ok(plan.intent.clone()),
+            overlays: self.overlays.clone(),
+            virtual_services: self.virtual_service.iter().cloned().collect(),
+        }
+    }
 }
 
 /// The objects that `plan` comes to with the strategy `overlay`.
@@ -79,10 +94,38 @@ fn check_others<'a>(plan: &Plan, mut mirrors: impl Iterator<Item = &'a Found>) -
     mirrors.try_for_each(|found| check_hosts(plan, &found.name, &found.hosts()))
 }
 
-/// Applies a mirror's objects and removes those of its other strategy. What was there before is changed in place.
+/// Removes a mirror's objects of the strategy that it leaves, as soon as the API server says that it will take the new
+/// ones. With both at once each request would be copied twice, once without tags: an overlay is merged into all routes of
+/// its hosts. Tells whether there were any.
 ///
 /// # Errors
-/// What the API server refuses. Objects that were applied before the one that failed are removed again where they were new.
+/// What the API server refuses; nothing has been removed then.
+pub async fn leave_strategy(
+    cluster: &Cluster,
+    objects: &Objects,
+    before: &Found,
+    options: ApplyOptions,
+) -> Result<bool> {
+    let mut left = before.clone();
+    if !objects.overlays.is_empty() {
+        left.overlays.clear();
+    }
+    if objects.virtual_service.is_some() {
+        left.virtual_services.clear();
+    }
+    if left.overlays.is_empty() && left.virtual_services.is_empty() {
+        return Ok(false);
+    }
+    apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
+    remove(cluster, &left, false).await?;
+    Ok(true)
+}
+
+/// Applies a mirror's objects and removes those that do not belong to it any more. What was there before is changed in
+/// place.
+///
+/// # Errors
+/// What the API server refuses. Objects that were applied before the one that failed are as they were before.
 pub async fn apply(
     cluster: &Cluster,
     objects: &Objects,
@@ -98,7 +141,9 @@ pub async fn apply(
                 applied.overlays.push(done.object);
             }
             Err(error) => {
-                take_back(cluster, &applied, &changes).await;
+                if !options.dry_run {
+                    take_back(cluster, &applied, &changes, before).await;
+                }
                 return Err(error.into());
             }
         }
@@ -127,38 +172,85 @@ fn sum(changes: &[Change], was_there: bool) -> Change {
     }
 }
 
-async fn take_back(cluster: &Cluster, applied: &Objects, changes: &[Change]) {
+/// Removes what is new, and restores what was changed. An error of its own is not told, the first one is: `disable` removes
+/// whatever this leaves.
+async fn take_back(cluster: &Cluster, applied: &Objects, changes: &[Change], before: Option<&Found>) {
     for (object, change) in applied.overlays.iter().zip(changes) {
-        if *change == Change::Created {
-            let (namespace, name) = key(&object.metadata);
-            // The first error is told; `disable` removes whatever this leaves.
-            let _ = cluster.delete::<EnvoyFilter>(namespace, name, Precondition::default(), false).await;
+        let (namespace, name) = key(&object.metadata);
+        let was = before.and_then(|found| found.overlays.iter().find(|was| key(&was.metadata) == (namespace, name)));
+        match (change, was) {
+            (Change::Created, _) => {
+                let _ = cluster.delete::<EnvoyFilter>(namespace, name, Precondition::default(), false).await;
+            }
+            (Change::Configured, Some(was)) => {
+                let _ = restore(cluster, was.clone()).await;
+            }
+            _ => {}
         }
     }
 }
 
-/// Removes those of a mirror's objects that are not among these any more.
+/// Applies an object as it was, whatever it is by now, and also where it is gone.
+///
+/// # Errors
+/// What the API server refuses.
+pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object: K) -> Result<(), Error> {
+    let metadata = object.meta_mut();
+    metadata.uid = None;
+    metadata.resource_version = None;
+    metadata.creation_timestamp = None;
+    metadata.managed_fields = None;
+    cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
+}
+
+/// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
+/// left before, see [`leave_strategy`].
 async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> Result<()> {
-    for object in &before.overlays {
+    let overlays = before.overlays.iter().filter(|_| !objects.overlays.is_empty());
+    for object in overlays {
         let is_kept = objects.overlays.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
         if !is_kept {
             delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
         }
     }
-    for object in &before.virtual_services {
-        let is_kept = objects.virtual_service.iter().any(|kept| key(&kept.metadata) == key(&object.metadata));
-        if !is_kept {
+    if let Some(kept) = &objects.virtual_service {
+        for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
         }
     }
     Ok(())
 }
 
-/// Removes all objects of a mirror.
+/// Undoes what [`apply`] did, where a step after it failed: the mirror is as it was before, or gone where it is new. A tag
+/// that was added in between goes first, since from now on nothing knows of it any more.
+///
+/// # Errors
+/// What the API server refuses.
+pub async fn undo(cluster: &Cluster, plan: &Plan, applied: &Objects, before: Option<&Found>) -> Result<()> {
+    let Some(before) = before else { return remove(cluster, &applied.found(plan), false).await };
+    let old = before.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_ref());
+    if let Some(tag) = plan.intent.tag_added.as_ref().filter(|tag| old != Some(tag)) {
+        tagging::remove(cluster, &plan.name, tag, false).await?;
+    }
+    for object in &before.overlays {
+        restore(cluster, object.clone()).await?;
+    }
+    for object in &before.virtual_services {
+        restore(cluster, object.clone()).await?;
+    }
+    let as_before =
+        Objects { overlays: before.overlays.clone(), virtual_service: before.virtual_services.first().cloned() };
+    remove_others(cluster, &applied.found(plan), &as_before).await
+}
+
+/// Removes all objects of a mirror, and before them the tag that was added for it: they are what knows of it.
 ///
 /// # Errors
 /// What the API server refuses.
 pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
+    if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
+        tagging::remove(cluster, &found.name, tag, dry_run).await?;
+    }
     for object in &found.overlays {
         delete::<EnvoyFilter>(cluster, &object.metadata, dry_run).await?;
     }
@@ -168,11 +260,7 @@ pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<(
     Ok(())
 }
 
-async fn delete<K: crate::cluster::read::Object>(
-    cluster: &Cluster,
-    metadata: &kube::core::ObjectMeta,
-    dry_run: bool,
-) -> Result<()> {
+async fn delete<K: Object>(cluster: &Cluster, metadata: &kube::core::ObjectMeta, dry_run: bool) -> Result<()> {
     let (namespace, name) = key(metadata);
     let precondition = Precondition { uid: metadata.uid.clone(), ..Precondition::default() };
     cluster.delete::<K>(namespace, name, precondition, dry_run).await?;
@@ -217,9 +305,7 @@ pub async fn wait_until_live(
     let is_settled = |state: &PodState| state.is_live() || drops_headers(state);
     let waited = gateways.wait_until(&wanted, timeout, &what, is_settled).await;
     if let Some(state) = waited.states.iter().find(|state| drops_headers(state)) {
-        for object in &objects.overlays {
-            delete::<EnvoyFilter>(cluster, &object.metadata, false).await?;
-        }
+        remove(cluster, &objects.found(plan), false).await?;
         bail!("{}: {}\nThe mirror has been removed again.", state.pod, state.advice());
     }
     let missing: Vec<String> = waited
@@ -229,7 +315,12 @@ pub async fn wait_until_live(
         .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
         .collect();
     match waited.end {
-        End::Done => Ok(waited.states.len()),
+        End::Done => {
+            for host in unserved_hosts(&waited.states) {
+                message(format_args!("warning: no gateway pod copies requests to {host}; see `kubectl mirror status`"));
+            }
+            Ok(waited.states.len())
+        }
         End::Interrupted => Err(anyhow!("interrupted; the mirror is applied, `kubectl mirror status` tells how it is")),
         End::TimedOut => Err(anyhow!(
             "the mirror is applied, but not live on every gateway pod after {}:{}\n\

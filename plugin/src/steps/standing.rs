@@ -7,8 +7,8 @@ use anyhow::Result;
 use super::gateways::GatewayPods;
 use super::inventory::Found;
 use super::survey;
-use crate::cluster::{Cluster, Pod};
-use crate::gateway::{Gateways, PodState, PodView, Wanted};
+use crate::cluster::{Cluster, Error, Pod};
+use crate::gateway::{Gateways, PodState, PodView, Wanted, unserved_hosts};
 use crate::intent::Strategy;
 use crate::istio::{overlay, stale, virtual_service};
 use crate::knative::Plan;
@@ -22,8 +22,10 @@ pub struct Standing {
     pub plan: Option<Plan>,
     /// Why its objects are not what would be written today; empty where they are.
     pub stale: Vec<String>,
-    /// Why it could not be made today, or why that is not known.
+    /// Why it could not be made today.
     pub impossible: Option<String>,
+    /// Why it is not known what it would come to today: rights are missing.
+    pub unchecked: Option<String>,
     /// Whether its time has run out.
     pub expired: bool,
     /// How it stands in each gateway pod.
@@ -57,10 +59,12 @@ pub async fn look(cluster: &Cluster, gateways: Result<Vec<GatewayPods>>, mirrors
 /// # Errors
 /// What the API server refuses, but for a service that cannot be mirrored any more.
 pub async fn standing(cluster: &Cluster, found: Found, look: &Look) -> Standing {
-    let (plan, stale, impossible) = match today(cluster, &found).await {
-        Ok((plan, stale)) => (Some(plan), stale, None),
-        Err(error) => (None, Vec::new(), Some(format!("{error:#}"))),
-    };
+    let (mut plan, mut stale, mut impossible, mut unchecked) = (None, Vec::new(), None, None);
+    match today(cluster, &found).await {
+        Ok((today, reasons)) => (plan, stale) = (Some(today), reasons),
+        Err(error) if error.downcast_ref().is_some_and(Error::is_forbidden) => unchecked = Some(format!("{error:#}")),
+        Err(error) => impossible = Some(format!("{error:#}")),
+    }
     let expires = found.intent.as_ref().ok().and_then(|intent| intent.expires);
     let wanted = match found.mirror() {
         Some(mirror) => Wanted::mirror(&mirror),
@@ -83,6 +87,7 @@ pub async fn standing(cluster: &Cluster, found: Found, look: &Look) -> Standing 
         plan,
         stale,
         impossible,
+        unchecked,
         found,
     }
 }
@@ -126,11 +131,16 @@ impl Standing {
             State::Stale
         } else if self.pods.is_empty() {
             State::Unknown
-        } else if self.pods.iter().all(PodState::is_live) {
+        } else if self.pods.iter().all(PodState::is_live) && self.unserved_hosts().is_empty() {
             State::Live
         } else {
             State::Degraded
         }
+    }
+
+    /// Hosts of the mirror whose requests no pod copies.
+    pub fn unserved_hosts(&self) -> Vec<String> {
+        unserved_hosts(&self.pods)
     }
 
     /// How many pods copy and compare.

@@ -7,6 +7,7 @@ use crate::cluster::{Cluster, Scope};
 use crate::intent::{Intent, MirrorName, Through, To};
 use crate::kinds::{Ingress, Revision, Route, Service, VirtualService};
 use crate::knative::config::gateway_namespaces;
+use crate::knative::source::{INGRESS_LABEL, is_of_gateways};
 use crate::knative::target::{self, Known};
 use crate::knative::{self, Plan, Refusal, Source};
 
@@ -92,9 +93,16 @@ impl Survey {
     }
 }
 
-/// The VirtualService that Knative made for a Route.
+/// The VirtualService that Knative made for a Route. Where `<route>-ingress` would be too long, Knative shortens the name
+/// and ends it with a hash; then it is found by its label.
 async fn knatives_own(cluster: &Cluster, namespace: &str, route: &str) -> Result<Option<VirtualService>> {
-    Ok(cluster.get_opt(namespace, &format!("{route}-ingress")).await?)
+    let named: Option<VirtualService> = cluster.get_opt(namespace, &format!("{route}-ingress")).await?;
+    if named.is_some() {
+        return Ok(named);
+    }
+    let label = format!("{INGRESS_LABEL}={route}");
+    let labelled: Vec<VirtualService> = cluster.list(Scope::Namespace(namespace), Some(&label)).await?;
+    Ok(labelled.into_iter().find(is_of_gateways))
 }
 
 async fn other_source(cluster: &Cluster, namespace: &str, name: &str) -> Result<Option<Source>> {

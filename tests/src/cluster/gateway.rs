@@ -97,6 +97,15 @@ impl Gateway {
         serde_json::from_str(&text).expect("JSON from the admin interface")
     }
 
+    /// The virtual hosts of its live routes that serve `domain`: usually one on each port.
+    pub async fn virtual_hosts(&self, domain: &str) -> Vec<Value> {
+        let dump = self.dump("dynamic_route_configs").await;
+        let configs = dump["configs"].as_array().into_iter().flatten();
+        let hosts = configs.flat_map(|config| config["route_config"]["virtual_hosts"].as_array().into_iter().flatten());
+        let serves = |host: &&Value| host["domains"].as_array().is_some_and(|domains| domains.contains(&json!(domain)));
+        hosts.filter(serves).cloned().collect()
+    }
+
     /// Whether extension discovery has delivered anything that a listener, perhaps an old one, still holds. Also what was
     /// rejected counts.
     pub async fn holds_extensions(&self) -> bool {

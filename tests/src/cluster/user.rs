@@ -87,10 +87,15 @@ impl User {
     }
 }
 
-/// A PATH that begins with a folder that holds `kubectl` and the plugin.
+/// A PATH that begins with a folder that holds `kubectl`, the plugin, and what kubectl completes its command lines by.
 fn path_variable(folder: &Folder) -> OsString {
     let bin = folder.folder("bin");
-    for (name, target) in [("kubectl", folder::tool("kube")), ("kubectl-mirror", program::path().to_owned())] {
+    let complete = Path::new(env!("CARGO_MANIFEST_DIR")).join("../completion/kubectl_complete-mirror");
+    for (name, target) in [
+        ("kubectl", folder::tool("kube")),
+        ("kubectl-mirror", program::path().to_owned()),
+        ("kubectl_complete-mirror", complete),
+    ] {
         let link = bin.join(name);
         if !link.exists() {
             std::os::unix::fs::symlink(target, link).expect("a link");

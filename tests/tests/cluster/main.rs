@@ -1,5 +1,20 @@
 //! Tests on a cluster: real API server, real Istio, real Envoys. One theme a file.
 
+mod applying;
+mod changes;
 mod diffs;
+mod doctor;
 mod facts;
+mod filter;
+mod gitops;
 mod harness;
+mod hello;
+mod kubectl;
+mod overlay;
+mod refusals;
+mod roles;
+mod shop;
+mod states;
+mod tagging;
+mod users;
+mod virtual_service;

@@ -89,6 +89,34 @@ impl Caps {
         Ok(caps)
     }
 
+    /// Checks that none of the bounds is beyond its default. Whoever may write a VirtualService may use a gateway's memory
+    /// and its metrics so far and no further.
+    ///
+    /// # Errors
+    /// The first bound that is, with its path.
+    pub fn check_modest(&self) -> Result<(), ConfigError> {
+        let default = Self::default();
+        let bounds = [
+            ("body_bytes", self.body_bytes, default.body_bytes),
+            ("decoded_bytes", self.decoded_bytes, default.decoded_bytes),
+            ("decoded_ratio", self.decoded_ratio, default.decoded_ratio),
+            ("pairs", self.pairs, default.pairs),
+            ("pair_bytes", self.pair_bytes, default.pair_bytes),
+            ("endpoints", self.endpoints, default.endpoints),
+            ("places", self.places, default.places),
+            ("statuses", self.statuses, default.statuses),
+        ];
+        let beyond = bounds.iter().find(|(_, value, most)| value > most).map(|(field, ..)| *field);
+        let slow = (self.pair_ttl_ms > default.pair_ttl_ms).then_some("pair_ttl_ms");
+        let chatty = (self.examples_per_minute > default.examples_per_minute).then_some("examples_per_minute");
+        match beyond.or(slow).or(chatty) {
+            Some(field) => {
+                Err(ConfigError::new(format!("caps.{field}"), "may not exceed its default where a header carries it"))
+            }
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         const MIB: usize = 1024 * 1024;
         let bounds = [

@@ -295,6 +295,9 @@ fn read(name: &str, is_marked: bool, source: &Source) -> Result<Mirror, (bool, C
     if carried && mirror.sampling != Sampling::Envoy {
         return wrong("sampling", "must be `envoy` where a header carries it".to_owned());
     }
+    if carried {
+        mirror.caps.check_modest().map_err(|error| (false, error))?;
+    }
     Ok(mirror)
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::{Key, Refusal, Target, Write, named, status};
+use super::{Controller, Key, Refusal, Target, Write, named, status};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -14,6 +14,9 @@ pub(super) struct State {
     /// Resources that the server does not know.
     pub unknown: Vec<String>,
     pub writes: Vec<Write>,
+    /// All requests, reads as well.
+    pub calls: Vec<String>,
+    pub controller: Option<Controller>,
     /// Where those listen that play pods, by namespace and name.
     pub pods: BTreeMap<(String, String), SocketAddr>,
     /// What pods have written, by namespace and name.
@@ -37,8 +40,16 @@ impl State {
             needs(&refusal.verb)
                 && refusal.resource == target.resource
                 && refusal.namespace.as_ref().is_none_or(|namespace| *namespace == target.namespace)
+                && refusal.name.as_ref().is_none_or(|name| *name == target.name)
         });
         refusal.map(|refusal| refusal.status.clone())
+    }
+
+    /// Tells the controller of all objects.
+    pub fn tell(&self) {
+        if let Some(Controller(told)) = &self.controller {
+            told(&self.objects.values().cloned().collect::<Vec<_>>());
+        }
     }
 
     /// A SelfSubjectAccessReview, answered by what is forbidden.

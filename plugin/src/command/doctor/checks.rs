@@ -94,7 +94,7 @@ async fn class(cluster: &Cluster) -> Check {
             }
             Check::not(
                 WHAT,
-                Health::Warning,
+                Health::Failed,
                 format!("Knative uses {class} where a service does not say otherwise"),
                 format!(
                     "only services with the annotation networking.knative.dev/ingress.class: {ISTIO_CLASS} can be mirrored; \
@@ -169,12 +169,13 @@ fn pods(gateways: &Result<Vec<GatewayPods>>) -> Check {
     let gateways = match gateways {
         Ok(gateways) => gateways,
         Err(error) => {
-            return Check::not(
-                WHAT,
-                Health::Unknown,
-                format!("{error:#}").lines().next().unwrap_or_default(),
-                "the platform team's rights are needed, see examples/rbac/platform-team.yaml",
-            );
+            let is_forbidden = error.downcast_ref().is_some_and(Error::is_forbidden);
+            let (health, mend) = if is_forbidden {
+                (Health::Unknown, "the platform team's rights are needed, see examples/rbac/platform-team.yaml")
+            } else {
+                (Health::Failed, "mend ConfigMap knative-serving/config-istio, or the Istio Gateways that it names")
+            };
+            return Check::not(WHAT, health, format!("{error:#}").lines().next().unwrap_or_default(), mend);
         }
     };
     if let Some(empty) = gateways.iter().find(|gateway| gateway.pods.is_empty()) {
@@ -205,7 +206,7 @@ async fn filter(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
     match &installed {
         None => checks.push(Check::ok(WHAT, format!("not installed on {} yet; `enable` does", gateway.workload))),
         Some(object) => {
-            let version = Installed::of(&object).version;
+            let version = Installed::of(object).version;
             if version.as_deref() == Some(names::PLUGIN_VERSION) {
                 checks.push(Check::ok(WHAT, format!("installed on {}, of this version", gateway.workload)));
             } else {
@@ -241,9 +242,8 @@ fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
         _ if !installed => return None,
         Module::Running => return None,
         Module::Stopped => ("the filter has stopped comparing", "kubectl mirror repair"),
-        Module::Rejected => {
-            ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror uninstall")
-        }
+        // Not uninstall: while its listeners drain, Envoy would refuse the next installation together with them.
+        Module::Rejected => ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror install"),
         Module::Waiting => ("the filter has not arrived", "see istiod's log; is the pod connected?"),
         Module::Missing => ("the filter is not there", "do the pod's labels match the Gateway's selector?"),
     };
@@ -312,5 +312,9 @@ async fn all_mirrors(cluster: &Cluster) -> Check {
         return Check::not(WHAT, Health::Warning, unreadable.join("; "), "enable or disable them again");
     }
     let names: Vec<String> = inventory.mirrors.iter().map(|found| found.name.to_string()).collect();
+    if !inventory.unseen.is_empty() {
+        let seen = if names.is_empty() { "none that can be seen".to_owned() } else { names.join(", ") };
+        return Check::not(WHAT, Health::Unknown, seen, format!("rights are missing: {}", inventory.unseen.join("; ")));
+    }
     Check::ok(WHAT, if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
 }

@@ -16,7 +16,9 @@
 //! | `.created`, `.expires` | seconds since the Unix epoch, or null |
 //! | `.expired` | whether its time has run out |
 //! | `.stale[]` | why its objects are not what would be written today |
+//! | `.unserved_hosts[]` | hosts whose requests no gateway pod copies |
 //! | `.impossible` | why it could not be made today, or null |
+//! | `.unchecked` | why it is not known whether it is stale or impossible (rights are missing), or null |
 //! | `.pods[]` | `pod`, `state` (one word), `advice` (a sentence), and where the pod could be asked `module`, `route`, `candidate` (its endpoints), `envoy`, `istio` |
 
 use anyhow::Result;
@@ -24,7 +26,6 @@ use serde::Serialize;
 
 use crate::gateway::{PodState, Route};
 use crate::intent::Intent;
-use crate::source::Module;
 use crate::steps::Standing;
 use crate::steps::standing::Look;
 
@@ -66,7 +67,9 @@ struct Mirror<'a> {
     expires: Option<u64>,
     expired: bool,
     stale: &'a [String],
+    unserved_hosts: Vec<String>,
     impossible: Option<&'a str>,
+    unchecked: Option<&'a str>,
     pods: Vec<Pod<'a>>,
 }
 
@@ -100,7 +103,9 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
             expires: intent.and_then(|intent| intent.expires),
             expired: standing.expired,
             stale: &standing.stale,
+            unserved_hosts: standing.unserved_hosts(),
             impossible: standing.impossible.as_deref(),
+            unchecked: standing.unchecked.as_deref(),
             pods: standing.pods.iter().map(Pod::from).collect(),
         }
     }
@@ -109,13 +114,6 @@ impl<'a> From<&'a Standing> for Mirror<'a> {
 impl<'a> From<&'a PodState> for Pod<'a> {
     fn from(pod: &'a PodState) -> Self {
         let found = pod.found.as_ref().ok();
-        let module = |module| match module {
-            Module::Running => "running",
-            Module::Stopped => "stopped",
-            Module::Rejected => "rejected",
-            Module::Waiting => "waiting",
-            Module::Missing => "missing",
-        };
         let route = |route: &Route| match route {
             Route::Absent => "absent",
             Route::Incomplete(_) => "incomplete",
@@ -126,7 +124,7 @@ impl<'a> From<&'a PodState> for Pod<'a> {
             pod: &pod.pod,
             state: pod.summary().to_string(),
             advice: pod.advice(),
-            module: found.map(|found| module(found.module)),
+            module: found.map(|found| found.module.as_str()),
             route: found.map(|found| route(&found.route)),
             candidate: found.map(|found| found.candidate.to_string()),
             envoy: found.map(|found| found.envoy.as_str()),

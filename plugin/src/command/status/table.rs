@@ -114,11 +114,11 @@ fn short(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86400, seconds / 3600, seconds / 60);
     match seconds {
         0..=119 => format!("{seconds}s"),
-        120..=599 if seconds % 60 > 0 => format!("{minutes}m{}s", seconds % 60),
-        600..=10_799 | 120..=599 => format!("{minutes}m"),
-        10_800..=28_799 if minutes % 60 > 0 => format!("{hours}h{}m", minutes % 60),
-        28_800..=172_799 | 10_800..=28_799 => format!("{hours}h"),
-        172_800..=691_199 if hours % 24 > 0 => format!("{days}d{}h", hours % 24),
+        120..=599 if !seconds.is_multiple_of(60) => format!("{minutes}m{}s", seconds % 60),
+        120..=10_799 => format!("{minutes}m"),
+        10_800..=28_799 if !minutes.is_multiple_of(60) => format!("{hours}h{}m", minutes % 60),
+        10_800..=172_799 => format!("{hours}h"),
+        172_800..=691_199 if !hours.is_multiple_of(24) => format!("{days}d{}h", hours % 24),
         _ => format!("{days}d"),
     }
 }
@@ -192,9 +192,18 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
     if let Some(reason) = &standing.impossible {
         remarks.push((Paint::Red, format!("It could not be made today: {reason}")));
     }
+    if let Some(reason) = &standing.unchecked {
+        remarks.push((Paint::Plain, format!("Whether it is up to date is not known: {reason}")));
+    }
     if !standing.stale.is_empty() {
         let reasons = standing.stale.join("; ");
         remarks.push((Paint::Yellow, format!("Stale: {reasons}. Rebuild it: kubectl mirror sync {}", name.route)));
+    }
+    for host in standing.unserved_hosts() {
+        let line = format!(
+            "No gateway pod copies requests to {host}: another VirtualService may be in front of Knative's for it."
+        );
+        remarks.push((Paint::Yellow, line));
     }
     for pod in standing.pods.iter().filter(|pod| !pod.is_live()) {
         remarks.push((Paint::Yellow, format!("{}: {}", pod.pod, pod.advice())));

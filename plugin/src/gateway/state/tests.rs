@@ -47,6 +47,8 @@ fn each_fault_has_its_word_and_its_advice() {
     let with_flaw = |flaw| View { mirrors: vec![LiveMirror { flaws: [flaw].into(), ..live(&hello()) }], ..good() };
     let endpoints = |found| View { endpoints: BTreeMap::from([("v2".to_owned(), found)]), ..good() };
     let module = |module| View { module, ..good() };
+    let in_header =
+        |module| View { module, mirrors: vec![LiveMirror { carrier: Carrier::Header, ..live(&hello()) }], ..good() };
     let other = Mirror { split: !hello().split, ..hello() };
     let unknown = LiveMirror { mirror: None, ..live(&hello()) };
     for (view, word, advice) in [
@@ -64,7 +66,9 @@ fn each_fault_has_its_word_and_its_advice() {
         (module(Module::Stopped), "module-stopped", "kubectl mirror repair"),
         (module(Module::Rejected), "module-rejected", "refused"),
         (module(Module::Waiting), "module-waiting", "not got the module yet"),
-        (module(Module::Missing), "module-missing", "kubectl mirror install"),
+        (module(Module::Missing), "module-missing", "nothing is copied: the module is not installed"),
+        (in_header(Module::Missing), "module-missing", "requests are copied without tags, and not compared"),
+        (in_header(Module::Rejected), "module-rejected", "requests are copied without tags, and not compared"),
     ] {
         let state = judge(view, &Wanted::mirror(&hello()));
         assert_eq!(state.summary().to_string(), word);
@@ -92,6 +96,19 @@ fn any_state_of_a_mirror_is_good_enough_where_only_its_name_is_known() {
     assert_eq!((found.route, found.candidate), (Route::Live(2), Endpoints::Ready(2)));
     assert_eq!(found.missing_hosts, ["hello.shop.svc"]);
     assert!(judge(good(), &Wanted::any_state_of("shop/other")).is_gone());
+}
+
+#[test]
+fn a_host_is_unserved_where_no_gateway_has_it() {
+    let on = |domain: &str| {
+        let mirrors = vec![LiveMirror { domains: [domain.to_owned()].into(), ..live(&hello()) }];
+        judge(View { mirrors, ..good() }, &Wanted::mirror(&hello()))
+    };
+    let (one, other) = (on("hello.shop"), on("hello.shop.svc"));
+    let without = judge(View { mirrors: vec![], ..good() }, &Wanted::mirror(&hello()));
+    assert_eq!(unserved_hosts(&[one.clone(), without.clone()]), ["hello.shop.svc"]);
+    assert_eq!(unserved_hosts(&[one, other]), Vec::<String>::new());
+    assert_eq!(unserved_hosts(&[without]), Vec::<String>::new(), "nothing is copied at all, which is another matter");
 }
 
 #[test]

@@ -82,6 +82,7 @@ async fn both_pages_are_read() {
         uptime: 75,
         clock: 1_796_047_652,
         ticks: vec![1_796_047_652, 1_796_047_000, 1_796_047_651],
+        vms: [0, 1, 2].into(),
         builds: vec!["0.1.0".to_owned()],
         delivery: Some(Delivery { accepted: 2, rejected: 1, failed: 0 }),
     };

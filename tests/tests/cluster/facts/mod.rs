@@ -9,7 +9,7 @@ use kubectl_mirror::envoy::{MirrorSpec, Selection, metadata, policy, selector};
 use kubectl_mirror::istio::{Install, InstalledBy, Workload, Wrapping, install};
 use mirror_core::config::{Knative, Mirror, Target, VERSION, safe_methods};
 use mirror_tests::backend::{Backend, Reply};
-use mirror_tests::cluster::{Cluster, Gateway, ISTIO_SYSTEM, Service, Traffic};
+use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Service, Traffic};
 use mirror_tests::wait;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Hello {
 }
 
 /// The EnvoyFilter that puts a module into the gateways.
-fn installation(module: &[u8]) -> Value {
+pub fn installation(module: &[u8]) -> Value {
     let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
     let workload = Workload { namespace: ISTIO_SYSTEM.to_owned(), labels };
     let what = Install { module, wrapping: Wrapping::Matched, generation: 0, by: InstalledBy::Install };
@@ -79,25 +79,10 @@ async fn mirror(cluster: &Cluster, hello: &Service) {
     cluster.objects().apply(filter).await;
     for gateway in cluster.gateways() {
         wait::until("the mirror in the live routes", async || {
-            let hosts = virtual_hosts(gateway, &hello.host()).await;
+            let hosts = gateway.virtual_hosts(&hello.host()).await;
             let patched = |host: &Value| host.to_string().contains("request_mirror_policies");
-            hosts.iter().all(|(_, host)| patched(host)).then_some(())
+            hosts.iter().all(patched).then_some(())
         })
         .await;
     }
-}
-
-/// The virtual hosts of a gateway that serve `domain`, each with its route configuration's name.
-async fn virtual_hosts(gateway: &Gateway, domain: &str) -> Vec<(String, Value)> {
-    let dump = gateway.dump("dynamic_route_configs").await;
-    let mut found = Vec::new();
-    for config in dump["configs"].as_array().into_iter().flatten() {
-        let config = &config["route_config"];
-        for host in config["virtual_hosts"].as_array().into_iter().flatten() {
-            if host["domains"].as_array().is_some_and(|domains| domains.contains(&json!(domain))) {
-                found.push((config["name"].as_str().unwrap_or_default().to_owned(), host.clone()));
-            }
-        }
-    }
-    found
 }

@@ -113,3 +113,29 @@ fn after_a_rejected_module_was_removed_the_next_one_may_need_another_push() {
         panic!("listeners were never replaced quickly enough");
     });
 }
+
+#[test]
+fn a_module_that_never_comes_harms_nobody() {
+    alone_on_cluster(async |cluster| {
+        let hello = Hello::start(cluster).await;
+        mirror(cluster, &hello.service).await;
+        let request = Request::get("/").host(&hello.service.host());
+        let steady: Vec<_> =
+            cluster.gateways().iter().map(|gateway| Steady::start(gateway.external(), request.clone())).collect();
+        let mut filter = installation(MODULE);
+        let patches = filter["spec"]["configPatches"].as_array_mut().expect("patches");
+        patches.retain(|patch| patch["applyTo"] != "EXTENSION_CONFIG");
+        cluster.objects().apply(filter).await;
+        for (steady, gateway) in steady.into_iter().zip(cluster.gateways()) {
+            wait::until("listeners that ask for it", async || {
+                gateway.dump("dynamic_listeners").await.to_string().contains("config_discovery").then_some(())
+            })
+            .await;
+            // The selector needs no module: requests are copied.
+            wait::until("copies", async || (!hello.v2.seen().is_empty()).then_some(())).await;
+            steady.stop().await.assert_all_right();
+            assert!(!gateway.holds_extensions().await);
+            assert_eq!(gateway.envoy().stat(VMS).await, 0);
+        }
+    });
+}

@@ -4,7 +4,7 @@ use mirror_tests::cluster::{Kind, on_cluster};
 use mirror_tests::wait;
 use serde_json::{Value, json};
 
-use super::{Hello, mirror, virtual_hosts};
+use super::{Hello, mirror};
 
 #[test]
 fn all_hosts_share_one_virtual_host_on_each_port() {
@@ -17,9 +17,9 @@ fn all_hosts_share_one_virtual_host_on_each_port() {
         for gateway in cluster.gateways() {
             // By the external host the local port's virtual host is found as well, and the other way round.
             for domain in [hello.host(), hello.local_host(), hello.tag_host("v2")] {
-                let hosts = virtual_hosts(gateway, &domain).await;
+                let hosts = gateway.virtual_hosts(&domain).await;
                 assert_eq!(hosts.len(), 2, "{domain}: {hosts:#?}");
-                for (_, host) in hosts {
+                for host in hosts {
                     let mut domains: Vec<String> = serde_json::from_value(host["domains"].clone()).expect("texts");
                     domains.sort();
                     assert_eq!(domains, all);
@@ -35,8 +35,8 @@ fn a_patch_by_one_domain_hits_each_route_once() {
         let hello = Hello::start(cluster).await.service;
         mirror(cluster, &hello).await;
         for gateway in cluster.gateways() {
-            let hosts = virtual_hosts(gateway, &hello.local_host()).await;
-            let routes = hosts.iter().flat_map(|(_, host)| host["routes"].as_array().expect("routes"));
+            let hosts = gateway.virtual_hosts(&hello.local_host()).await;
+            let routes = hosts.iter().flat_map(|host| host["routes"].as_array().expect("routes"));
             let policies: Vec<_> = routes.map(|route| route["route"]["request_mirror_policies"].as_array()).collect();
             // Two of the Route and two of the tag, each with its probe, on two ports.
             assert_eq!(policies.len(), 8);
@@ -75,15 +75,15 @@ fn a_route_says_which_virtual_service_it_comes_from() {
         };
         for gateway in cluster.gateways() {
             let hosts = wait::until("the VirtualService", async || {
-                Some(virtual_hosts(gateway, "named.example.com").await).filter(|hosts| hosts.len() == 2)
+                Some(gateway.virtual_hosts("named.example.com").await).filter(|hosts| hosts.len() == 2)
             })
             .await;
-            for (_, host) in hosts {
+            for host in hosts {
                 let routes: Vec<_> = host["routes"].as_array().expect("routes").iter().map(said).collect();
                 let from = Some(path("named"));
                 assert_eq!(routes, [(from.clone(), Some("first".to_owned())), (from, None)]);
             }
-            for (_, host) in virtual_hosts(gateway, &hello.host()).await {
+            for host in gateway.virtual_hosts(&hello.host()).await {
                 for route in host["routes"].as_array().expect("routes") {
                     assert_eq!(said(route), (Some(path("hello-ingress")), None));
                 }

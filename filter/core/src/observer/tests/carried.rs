@@ -181,6 +181,7 @@ fn a_configuration_that_the_route_vouches_for_is_refused_for_its_own_mistakes() 
         (marked(good.replace("v2", r"\nkubectl-mirror example {}\n")), "candidate.cluster"),
         (marked(good.replace(NAME, "default/other")), "the route carries `default/other`"),
         (marked(good.replace("envoy", "selector")), "sampling"),
+        (marked(good.replace(r#""sampling""#, r#""caps":{"places":129},"sampling""#)), "caps.places: may not exceed"),
         ((format!("{NAME}/00000000"), good.clone()), "fingerprint"),
         ((NAME.to_owned(), good.clone()), "fingerprint"),
     ] {
