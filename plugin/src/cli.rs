@@ -27,7 +27,7 @@ pub struct Cli {
 enum Command {
     Enable(Box<command::enable::Args>),
     Status(command::status::Args),
-    Report(command::report::Args),
+    Report(Box<command::report::Args>),
     Diffs(command::diffs::Args),
     Check(command::check::Args),
     Rules(command::rules::Args),
@@ -61,7 +61,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let ended = match cli.command {
         Command::Enable(args) => command::enable::run(*args).await,
         Command::Status(args) => command::status::run(args).await,
-        Command::Report(args) => command::report::run(args).await,
+        Command::Report(args) => command::report::run(*args).await,
         Command::Diffs(args) => command::diffs::run(args).await,
         Command::Check(args) => command::check::run(args).await,
         Command::Rules(args) => command::rules::run(args).await,

@@ -150,22 +150,26 @@ fn head(chars: impl Iterator<Item = char>, most: usize) -> String {
 }
 
 /// Breaks a text between words into lines of at most `most` columns; the second and later ones are indented by `indent`.
-/// A percent sign stays with its number.
+/// Lines of its own the text keeps, and the spaces that it begins with. A percent sign stays with its number.
 pub fn wrap(text: &str, most: usize, indent: usize) -> String {
     let mut wrapped = String::new();
-    let mut column = 0;
-    for word in text.replace(" %", "\u{a0}%").split(' ') {
-        let word_width = width(word);
-        if column > 0 && column + 1 + word_width > most {
-            wrapped.push('\n');
-            wrapped.extend(std::iter::repeat_n(' ', indent));
-            column = indent;
-        } else if column > 0 {
-            wrapped.push(' ');
-            column += 1;
+    let begun = text.len() - text.trim_start_matches(' ').len();
+    wrapped.extend(std::iter::repeat_n(' ', begun));
+    let mut column = begun;
+    for (i, line) in text[begun..].replace(" %", "\u{a0}%").split('\n').enumerate() {
+        for (j, word) in line.split(' ').enumerate() {
+            let word_width = width(word);
+            if (i > 0 && j == 0) || (j > 0 && column + 1 + word_width > most) {
+                wrapped.push('\n');
+                wrapped.extend(std::iter::repeat_n(' ', indent));
+                column = indent;
+            } else if j > 0 {
+                wrapped.push(' ');
+                column += 1;
+            }
+            wrapped.push_str(word);
+            column += word_width;
         }
-        wrapped.push_str(word);
-        column += word_width;
     }
     wrapped.replace('\u{a0}', " ")
 }
@@ -194,6 +198,8 @@ mod tests {
         assert_eq!(wrap("one two three four", 9, 2), "one two\n  three\n  four");
         assert_eq!(wrap("at most 12 % of", 10, 0), "at most\n12 % of");
         assert_eq!(wrap("a-word-that-is-too-long b", 5, 0), "a-word-that-is-too-long\nb");
+        assert_eq!(wrap("  one two", 6, 4), "  one\n    two");
+        assert_eq!(wrap("one\ntwo three", 9, 2), "one\n  two\n  three");
     }
 
     #[test]

@@ -49,12 +49,12 @@ pub fn message(line: impl fmt::Display) {
 pub fn look() -> Look {
     #[cfg(test)]
     if kept::is_on() {
-        return Look { width: 100, colour: false };
+        return Look { width: 100, colour: false, wide: false };
     }
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Look { width: columns.or(terminal).unwrap_or(WIDE), colour: io::stdout().is_terminal() && !no_colour }
+    Look { width: columns.or(terminal).unwrap_or(WIDE), colour: io::stdout().is_terminal() && !no_colour, wide: false }
 }
 
 /// For tests: keeps what commands on this thread say, instead of writing it.

@@ -51,6 +51,7 @@ impl FakeEnvoy {
         let served = envoy.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).expect("a socket");
                 let envoy = served.clone();
                 let service = service_fn(move |request: Request<Incoming>| {
                     let answer = envoy.answer(request.uri());

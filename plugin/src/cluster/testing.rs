@@ -88,7 +88,10 @@ struct Refusal {
 }
 
 /// What is told of changes.
-struct Controller(Box<dyn Fn(&[Value]) + Send>);
+struct Controller(Box<Told>);
+
+/// Takes all objects.
+type Told = dyn Fn(&[Value]) + Send;
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -200,6 +203,11 @@ impl FakeServer {
         state.tell();
     }
 
+    /// Lets an object appear with the next write, as if somebody else had been a little faster.
+    pub fn appear(&self, object: Value) {
+        self.lock().appearing.push(object);
+    }
+
     /// Removes an object behind everybody's back.
     pub fn remove(&self, resource: &str, namespace: &str, name: &str) {
         let mut state = self.lock();
@@ -251,15 +259,15 @@ impl FakeServer {
         self.lock().writes.clone()
     }
 
-    /// Whose logs were asked for so far, each with its parameters: `istio-system/gw-0 container=istio-proxy&tailLines=5`.
-    pub fn logs_asked(&self) -> Vec<String> {
-        self.lock().logs_asked.clone()
-    }
-
     /// All requests that were made so far, in their order, in the words of [`Write::summary`]; reads as well, and
     /// `review of a right`.
     pub fn calls(&self) -> Vec<String> {
         self.lock().calls.clone()
+    }
+
+    /// Whose logs were asked for so far, each with its parameters: `istio-system/gw-0 container=istio-proxy&tailLines=5`.
+    pub fn logs_asked(&self) -> Vec<String> {
+        self.lock().logs_asked.clone()
     }
 
     /// An object as it is now.
@@ -288,19 +296,9 @@ impl FakeServer {
     }
 
     fn add(&self, mut object: Value) {
-        let group = object["apiVersion"].as_str().expect("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-        let kind = object["kind"].as_str().expect("kind").to_lowercase();
-        let plural = match kind.as_str() {
-            kind if kind.ends_with('s') => format!("{kind}es"),
-            kind if kind.ends_with('y') && !kind.ends_with("ay") => format!("{}ies", kind.trim_end_matches('y')),
-            kind => format!("{kind}s"),
-        };
-        let resource = named(&plural, group);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let key = (resource, text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
         let mut state = self.lock();
         state.stamp(&mut object, None);
-        state.objects.insert(key, object);
+        state.objects.insert(key_of(&object), object);
     }
 
     /// Forwards a pod's port. Only the admin page's has anybody listening.
@@ -376,6 +374,9 @@ impl FakeServer {
             verb => panic!("the fake API server cannot {verb} {}", target.resource),
         };
         if !matches!(target.verb, "get" | "list") {
+            for object in std::mem::take(&mut state.appearing) {
+                state.objects.insert(key_of(&object), object);
+            }
             state.tell();
         }
         answer
@@ -428,6 +429,19 @@ impl Target {
         let details = json!({ "name": self.name, "group": self.group });
         (404, status(404, "NotFound", &format!("{} \"{}\" not found", self.resource, self.name), details))
     }
+}
+
+/// Where an object is kept, by its kind and its names.
+fn key_of(object: &Value) -> Key {
+    let group = object["apiVersion"].as_str().expect("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+    let kind = object["kind"].as_str().expect("kind").to_lowercase();
+    let plural = match kind.as_str() {
+        kind if kind.ends_with('s') => format!("{kind}es"),
+        kind if kind.ends_with('y') && !kind.ends_with("ay") => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (named(&plural, group), text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
 }
 
 /// `services.serving.knative.dev`, or `pods` alone.

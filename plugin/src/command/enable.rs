@@ -1,6 +1,7 @@
 //! `kubectl mirror enable`: starts a mirror, or changes one in place.
 
 mod filter;
+mod words;
 
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use anyhow::{Result, anyhow, bail};
 use clap_complete::ArgValueCandidates;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
-use mirror_core::config::safe_methods;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
 use crate::cli::ExitStatus;
@@ -110,30 +110,30 @@ impl Enabling<'_> {
             }
             self.check_versions(&plan, pods).await?;
         }
-        warn_of_methods(&plan);
+        words::warn_of_methods(&plan);
 
         self.install(&plan, &seen).await?;
         let options = self.args.applying.options();
-        self.leave_strategy(&objects, before, &seen).await?;
-        let (change, applied) = mirroring::apply(self.cluster, &objects, before, options).await?;
+        let left = self.leave_strategy(&objects, before).await?;
+        let applied = async {
+            if left {
+                self.wait_until_left(&seen).await?;
+            }
+            mirroring::apply(self.cluster, &objects, before, options).await
+        };
+        let (change, applied) = match applied.await {
+            Err(error) if left => return Err(self.undone(&plan, &Objects::default(), before, error).await),
+            done => done?,
+        };
         if options.dry_run {
             return self.show(&applied, change);
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        // A `disable` of the last mirror before this one may have taken the filter away since.
-        self.install(&plan, &seen).await?;
+        self.keep_filter(&seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
-            return Err(match mirroring::undo(self.cluster, &plan, &applied, before).await {
-                Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
-                Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
-                Err(left) => anyhow!(
-                    "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
-                    self.name.route,
-                    self.name.namespace
-                ),
-            });
+            return Err(self.undone(&plan, &applied, before, error).await);
         }
         self.show(&applied, change)?;
         self.wait(&plan, &applied, seen).await?;
@@ -285,10 +285,8 @@ impl Enabling<'_> {
                 return Ok(());
             }
         };
-        let wait = self.args.waiting.wait.then_some(self.args.waiting.timeout);
-        let how = Installation { by: InstalledBy::Enable, options: self.args.applying.options(), wait, restart: false };
         for gateway in gateways {
-            match installing::ensure(self.cluster, gateway, how).await {
+            match installing::ensure(self.cluster, gateway, self.installation()).await {
                 Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
                 Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
                 Ok(None) => filter::check(self.cluster, gateway).await?,
@@ -301,6 +299,28 @@ impl Enabling<'_> {
         Ok(())
     }
 
+    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
+    async fn keep_filter(&self, seen: &Seen) -> Result<()> {
+        let Seen::Pods(gateways) = seen else { return Ok(()) };
+        for gateway in gateways {
+            match installing::installed(self.cluster, gateway).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                Err(error) if filter::may_not_look(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn installation(&self) -> Installation {
+        let options = self.args.applying.options();
+        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
+    }
+
     /// Says that the filter was installed; not between the objects that are printed.
     fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
         let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
@@ -311,16 +331,39 @@ impl Enabling<'_> {
         Ok(())
     }
 
-    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form.
-    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>, seen: &Seen) -> Result<()> {
+    /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
+    /// does.
+    async fn leave_strategy(&self, objects: &Objects, before: Option<&Found>) -> Result<bool> {
         let options = self.args.applying.options();
-        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(()) };
-        let left = mirroring::leave_strategy(self.cluster, objects, before, options).await?;
-        if let (true, Some(timeout), Seen::Pods(gateways)) = (left, self.args.waiting.limit(), seen) {
+        let Some(before) = before.filter(|_| !options.dry_run) else { return Ok(false) };
+        mirroring::leave_strategy(self.cluster, objects, before, options).await
+    }
+
+    async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
+        if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
             let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
             mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
         }
         Ok(())
+    }
+
+    /// Undoes what was applied, since a later step failed with `error`.
+    async fn undone(
+        &self,
+        plan: &Plan,
+        applied: &Objects,
+        before: Option<&Found>,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        match mirroring::undo(self.cluster, plan, applied, before).await {
+            Ok(()) if before.is_some() => anyhow!("{error:#}\nThe mirror is as it was before."),
+            Ok(()) => anyhow!("{error:#}\nThe mirror has been removed again."),
+            Err(left) => anyhow!(
+                "{error:#}\nThe mirror could not be taken back ({left:#}): kubectl mirror disable {} -n {}",
+                self.name.route,
+                self.name.namespace
+            ),
+        }
     }
 
     /// Adds the tag that the mirror needs, and takes away the one that it needed before.
@@ -346,18 +389,18 @@ impl Enabling<'_> {
 
     async fn wait(&self, plan: &Plan, applied: &Objects, seen: Seen) -> Result<()> {
         let Seen::Pods(gateways) = seen else {
-            message(describe(plan));
+            message(words::describe(plan));
             return Ok(());
         };
         if !self.args.waiting.wait {
-            message(describe(plan));
+            message(words::describe(plan));
             message(format_args!("Whether the gateways have it: kubectl mirror status {}", self.name.route));
             return Ok(());
         }
         let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
         let timeout = self.args.waiting.timeout;
         let live = mirroring::wait_until_live(self.cluster, plan, applied, &pods, timeout).await?;
-        message(describe(plan));
+        message(words::describe(plan));
         message(format_args!(
             "Live on {live} of {live} gateway pods. See what differs: kubectl mirror report {}",
             self.name.route
@@ -374,39 +417,3 @@ fn old_tag<'a>(before: Option<&'a Found>, plan: &Plan) -> Option<&'a String> {
 
 /// Where Istio's control plane is, mostly.
 const ISTIO_NAMESPACE: &str = "istio-system";
-
-fn warn_of_methods(plan: &Plan) {
-    let safe = safe_methods();
-    let others: Vec<&str> =
-        plan.intent.methods.iter().filter(|method| !safe.contains(method)).map(String::as_str).collect();
-    if !others.is_empty() {
-        message(format_args!(
-            "warning: {} requests are copied too: what they change they change twice where both versions share their data",
-            others.join(", ")
-        ));
-    }
-}
-
-/// What is copied, in one sentence.
-fn describe(plan: &Plan) -> String {
-    let intent = &plan.intent;
-    let hosts = plan.source.hosts(intent.through);
-    let shown = match hosts.as_slice() {
-        [] => String::new(),
-        [host] => host.clone(),
-        [host, others @ ..] => format!("{host} and {} more", crate::report::text::plural(others.len() as u64, "host")),
-    };
-    let secondary = plan.secondary.as_ref().map(|target| format!(", and once more to {}", target.revision));
-    let until = intent.expires.map(|expires| {
-        let at = std::time::UNIX_EPOCH + Duration::from_secs(expires);
-        format!(", until {}", humantime::format_rfc3339_seconds(at))
-    });
-    format!(
-        "{} of the {} requests to {shown} are copied to {}{}{}.",
-        common::percent(intent.millionths),
-        intent.methods.join(", "),
-        plan.candidate.revision,
-        secondary.unwrap_or_default(),
-        until.unwrap_or_default(),
-    )
-}

@@ -1,6 +1,6 @@
 //! `kubectl mirror local`: a mirror on one machine, without a cluster.
 
-mod interrupts;
+pub mod interrupts;
 mod progress;
 mod run;
 

@@ -1,29 +1,37 @@
 //! `kubectl mirror report`: what differs, and how often.
 
+mod progress;
+mod reader;
+mod select;
+mod since;
+mod watch;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use clap_complete::ArgValueCandidates;
 
+use self::reader::{Reader, read_saved};
+use self::since::Since;
 use crate::cli::ExitStatus;
-use crate::cluster::{Connection, Pod};
+use crate::cluster::Connection;
 use crate::completion;
-use crate::gateway::Gateways;
-use crate::intent::MirrorName;
 use crate::output;
+use crate::report::compare::{self, Comparison};
 use crate::report::examples::Examples;
 use crate::report::fail_on::{Conditions, Finding};
 use crate::report::model::Report;
-use crate::report::{build, html, json, junit, markdown, table};
-use crate::source::admin;
-use crate::steps::{Which, gateways, mirrors};
+use crate::report::{html, json, junit, markdown, table};
+use crate::source::{admin, prometheus};
 
 /// Show how the candidate's answers differ from the primary's, and how often.
 ///
-/// The statistics of all gateway pods are read through the API server and summed; with --admin those of one Envoy.
+/// The statistics of all gateway pods are read through the API server and summed; with --admin those of one Envoy, with
+/// --prometheus what a Prometheus has scraped, with --from those of a report that was saved by -o json.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The service whose mirror is reported; all of the namespace where it is left out. Also NAMESPACE/NAME.
@@ -31,16 +39,55 @@ pub struct Args {
     name: Option<String>,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace", "admin"])]
+    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace", "admin", "from"])]
     all_namespaces: bool,
 
     /// Read the admin page of this Envoy instead of the gateways of a cluster, for example http://127.0.0.1:15000.
     #[arg(long, value_name = "URL")]
     admin: Option<admin::Address>,
 
+    /// Read what this Prometheus has scraped from the gateways, as their page has it or as examples/monitoring relabels it, for
+    /// example http://127.0.0.1:9090; USER:PASSWORD@ before the host is passed on.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["admin", "all_namespaces", "reset"])]
+    prometheus: Option<prometheus::Address>,
+
+    /// Show Prometheus the bearer token in this file.
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    prometheus_token_file: Option<PathBuf>,
+
+    /// Show this report again, which -o json (or yaml) has saved; - reads it from stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "prometheus", "examples"])]
+    from: Option<PathBuf>,
+
     /// Show examples of what differs from this log of Envoy's.
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
+
+    /// Say what has become better or worse since this report, which -o json (or yaml) has saved. As a table, markdown, JSON
+    /// or YAML; --fail-on tests the later report.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reset", "watch"])]
+    compare: Option<PathBuf>,
+
+    /// Count from here on: so long before the end, for example 10m or 2h (with --prometheus alone; 1h where it is left out),
+    /// or `reset`: the baseline that --reset stored.
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    since: Option<Since>,
+
+    /// Count up to here, for example 2026-11-30T14:00:00Z; up to now where it is left out.
+    #[arg(long, value_name = "TIME", requires = "prometheus", value_parser = since::parse_until)]
+    until: Option<u64>,
+
+    /// Store what has been counted so far as the baseline of what is named, and show no report.
+    #[arg(long, conflicts_with_all = ["from", "since", "watch", "fail_on", "examples", "output"])]
+    reset: bool,
+
+    /// Show the report again and again, until Ctrl-C. Where stdout is no terminal, only what has changed is written.
+    #[arg(short, long, conflicts_with_all = ["from", "fail_on"])]
+    watch: bool,
+
+    /// How long to wait between two reports of --watch.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration, requires = "watch")]
+    interval: Duration,
 
     /// How to show it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
@@ -65,6 +112,8 @@ pub struct Args {
 pub enum Format {
     /// For people.
     Table,
+    /// For people with room: all rows, whole texts, and more columns.
+    Wide,
     /// For programs.
     Json,
     /// For programs and people.
@@ -86,62 +135,57 @@ pub enum Format {
 /// There are no statistics to be had, no mirror of that name in them, or no such file.
 pub async fn run(args: Args) -> anyhow::Result<ExitStatus> {
     let examples = args.examples.as_deref().map(read_examples).transpose()?.unwrap_or_default();
-    let report = match &args.admin {
-        Some(admin) => {
-            let mut report = build::report(&admin::read(admin).await?, &examples);
-            if let Some(name) = &args.name {
-                select(&mut report, name)?;
-            }
-            report
+    let mut reader = Reader::open(&args, examples).await?;
+    if args.reset {
+        reader.reset().await?;
+        return Ok(ExitStatus::Success);
+    }
+    if args.watch {
+        watch::watch(reader, args.output, args.interval).await?;
+        return Ok(ExitStatus::Success);
+    }
+    let report = reader.read().await?;
+    match &args.compare {
+        Some(file) => {
+            let mut earlier = read_saved(file)?;
+            earlier.mirrors.retain(|mirror| reader.selection().holds(&mirror.name));
+            output::data(&args.output.render_comparison(&compare::compare(&earlier, &report))?)?;
         }
-        None => on_cluster(&args, &examples).await?,
-    };
-    show(&report, args.output, &args.fail_on)?;
+        None => show(&report, args.output, &args.fail_on)?,
+    }
     Ok(judge(&report, &args.fail_on))
 }
 
-/// The report on a cluster's mirrors, from all of its gateway pods.
-async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> {
-    let cluster = args.connection.connect().await?;
-    let name = args.name.as_deref().map(|name| match name.parse::<MirrorName>() {
-        Ok(name) => name,
-        Err(_) => MirrorName::new(&cluster.namespace, name),
-    });
-    let pods: Vec<Pod> = gateways::all(&cluster).await?.into_iter().flat_map(|gateway| gateway.pods).collect();
-    if pods.is_empty() {
-        bail!("no gateway pods run; see `kubectl mirror doctor`");
+impl Format {
+    /// The report as it is to be written.
+    fn render(self, report: &Report, conditions: &[Conditions]) -> String {
+        match self {
+            Self::Table => table::render(report, output::look()),
+            Self::Wide => table::render(report, output::look().wide()),
+            Self::Json => json::render(report),
+            Self::Yaml => json::render_yaml(report),
+            Self::Markdown => markdown::render(report),
+            Self::Html => html::render(report),
+            Self::Junit => junit::render(report, conditions),
+            Self::Name => report.mirrors.iter().map(|mirror| format!("{}\n", mirror.name)).collect(),
+        }
     }
-    let gathered = Gateways::of(&cluster, &pods).gather().await;
-    for (pod, error) in &gathered.missing {
-        output::message(format_args!("warning: the report is partial, {pod} is missing: {error}"));
+}
+
+impl Format {
+    /// A comparison as it is to be written.
+    fn render_comparison(self, comparison: &Comparison) -> anyhow::Result<String> {
+        Ok(match self {
+            Self::Table => compare::table::render(comparison, output::look()),
+            Self::Wide => compare::table::render(comparison, output::look().wide()),
+            Self::Json => compare::json::render(comparison),
+            Self::Yaml => compare::json::render_yaml(comparison),
+            Self::Markdown => compare::markdown::render(comparison),
+            Self::Html | Self::Junit | Self::Name => {
+                bail!("--compare is shown as table, wide, json, yaml or markdown: pass one of them by -o")
+            }
+        })
     }
-    if gathered.missing.len() == pods.len() {
-        bail!("none of {} gateway pods could be asked", pods.len());
-    }
-    let mut report = build::report(&gathered.snapshot, examples);
-    let which = match &name {
-        Some(name) => Which::One(name),
-        None if args.all_namespaces => Which::All,
-        None => Which::Namespace(&cluster.namespace),
-    };
-    report.mirrors.retain(|mirror| match which {
-        Which::All => true,
-        Which::Namespace(namespace) => mirror.name.split_once('/').is_some_and(|(of, _)| of == namespace),
-        Which::One(name) => mirror.name == name.to_string(),
-    });
-    let inventory = mirrors(&cluster, which).await?;
-    if let (Some(name), true, true) = (&name, report.mirrors.is_empty(), inventory.mirrors.is_empty()) {
-        bail!(
-            "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
-            name.route,
-            name.namespace
-        );
-    }
-    for mirror in &mut report.mirrors {
-        let found = inventory.mirrors.iter().find(|found| found.name.to_string() == mirror.name);
-        mirror.candidate = found.and_then(|found| Some(found.mirror()?.candidate.knative?.revision));
-    }
-    Ok(report)
 }
 
 /// Writes a report to stdout.
@@ -149,16 +193,13 @@ async fn on_cluster(args: &Args, examples: &Examples) -> anyhow::Result<Report> 
 /// # Errors
 /// Stdout cannot be written.
 pub fn show(report: &Report, format: Format, conditions: &[Conditions]) -> anyhow::Result<()> {
-    let text = match format {
-        Format::Table => table::render(report, output::look()),
-        Format::Json => json::render(report),
-        Format::Yaml => json::render_yaml(report),
-        Format::Markdown => markdown::render(report),
-        Format::Html => html::render(report),
-        Format::Junit => junit::render(report, conditions),
-        Format::Name => report.mirrors.iter().map(|mirror| format!("{}\n", mirror.name)).collect(),
-    };
-    output::data(&text)
+    if format == Format::Name {
+        // The other formats say it themselves.
+        for missing in &report.missing {
+            output::message(format_args!("warning: {} is missing: {}", missing.name, missing.reason));
+        }
+    }
+    output::data(&format.render(report, conditions))
 }
 
 /// Tests a report against conditions; what holds is explained on stderr.
@@ -180,59 +221,4 @@ fn read_examples(path: &Path) -> anyhow::Result<Examples> {
         .and_then(|file| examples.read(BufReader::new(file)))
         .with_context(|| format!("cannot read examples from {}", path.display()))?;
     Ok(examples)
-}
-
-/// Leaves only the mirror that `name` means; a route alone means that route in every namespace. Where no mirror has
-/// counted anything there is nothing to choose from, and the report says so itself.
-fn select(report: &mut Report, name: &str) -> anyhow::Result<()> {
-    let is_meant = |mirror: &str| mirror == name || mirror.split_once('/').is_some_and(|(_, route)| route == name);
-    if report.mirrors.is_empty() {
-        return Ok(());
-    }
-    if !report.mirrors.iter().any(|mirror| is_meant(&mirror.name)) {
-        bail!("no mirror `{name}` has counted anything here; {}", nearest(report, name));
-    }
-    report.mirrors.retain(|mirror| is_meant(&mirror.name));
-    Ok(())
-}
-
-/// The mirrors whose names are most like `name`.
-fn nearest(report: &Report, name: &str) -> String {
-    let likeness = |mirror: &str| {
-        let route = mirror.split_once('/').map_or(mirror, |(_, route)| route);
-        strsim::jaro_winkler(mirror, name).max(strsim::jaro_winkler(route, name))
-    };
-    let mut names: Vec<&str> = report.mirrors.iter().map(|mirror| mirror.name.as_str()).collect();
-    names.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
-    let more = if names.len() > 5 { ", …" } else { "" };
-    format!("there is {}{more}", names.get(..5).unwrap_or(&names).join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::model::Mirror;
-
-    fn report(names: &[&str]) -> Report {
-        let mirror = |name: &&str| Mirror { name: (*name).to_owned(), ..Mirror::default() };
-        Report { mirrors: names.iter().map(mirror).collect(), ..Report::default() }
-    }
-
-    #[test]
-    fn a_name_selects_a_mirror_or_a_route_in_every_namespace() {
-        let all = report(&["a/hello", "b/hello", "b/world"]);
-        for (name, left) in [("a/hello", &["a/hello"][..]), ("hello", &["a/hello", "b/hello"]), ("world", &["b/world"])]
-        {
-            let mut some = all.clone();
-            select(&mut some, name).expect(name);
-            assert_eq!(some.mirrors, report(left).mirrors);
-        }
-        select(&mut report(&[]), "hello").expect("nothing to choose from");
-    }
-
-    #[test]
-    fn an_unknown_name_is_refused_with_the_ones_most_like_it() {
-        let error = select(&mut report(&["a/zebra", "b/hello", "b/jello"]), "helo").expect_err("unknown").to_string();
-        assert!(error.ends_with("there is b/hello, b/jello, a/zebra"), "{error}");
-    }
 }

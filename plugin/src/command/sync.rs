@@ -84,7 +84,7 @@ async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<(
         None => common::said("mirror", &found.name.route, change, applying.dry_run)?,
     }
     for reason in stale {
-        message(format_args!("  {reason}"));
+        message(format_args!("{}: {reason}", found.name));
     }
     Ok(())
 }

@@ -29,7 +29,13 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let inventory = mirrors(&cluster, Which::All).await?;
-    common::unseen(&inventory.unseen);
+    if !inventory.unseen.is_empty() {
+        bail!(
+            "whether there are mirrors cannot be seen, and without the filter they would go on copying requests, and nothing \
+             would be compared; a right is missing: {}",
+            inventory.unseen.join("; ")
+        );
+    }
     if !inventory.mirrors.is_empty() {
         let names: Vec<String> = inventory.mirrors.iter().map(|found| found.name.to_string()).collect();
         bail!(

@@ -121,6 +121,7 @@ fn table(versions: &Versions) -> String {
     for gateway in gateways {
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let filter = match (gateway.filter.as_slice(), &gateway.installed) {
+            _ if gateway.envoy.is_none() => "?".to_owned(),
             ([], None) => "none".to_owned(),
             ([], Some(version)) => format!("{version}, not running"),
             (running, _) => running.join(" and "),

@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn shown(width: usize, colour: bool) -> String {
-        let mut text = Text::new(Look { width, colour });
+        let mut text = Text::new(Look { width, colour, wide: false });
         examples().iter().map(|example| text.add(example)).collect()
     }
 

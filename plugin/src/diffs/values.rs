@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn plain(primary: Option<&str>, candidate: Option<&str>, width: usize) -> String {
-        render(primary, candidate, Look { width, colour: false })
+        render(primary, candidate, Look { width, colour: false, wide: false })
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_part_that_differs_is_coloured() {
-        let text = render(Some("a1c"), Some("a2c"), Look { width: 80, colour: true });
+        let text = render(Some("a1c"), Some("a2c"), Look { width: 80, colour: true, wide: false });
         assert_eq!(text, "    a\u{1b}[31m1\u{1b}[39mc │ a\u{1b}[32m2\u{1b}[39mc\n");
     }
 

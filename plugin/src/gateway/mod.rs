@@ -86,8 +86,8 @@ impl Gateways {
         names.zip(answers).collect()
     }
 
-    /// What they have counted so far, summed.
-    pub async fn gather(&self) -> source::cluster::Gathered {
-        source::cluster::read(&self.admins).await
+    /// What they have counted so far; `answered` is told of each one that answers or fails.
+    pub async fn gather(&self, answered: impl Fn() + Send + Sync + 'static) -> source::Gathered {
+        source::cluster::read(&self.admins, answered).await
     }
 }

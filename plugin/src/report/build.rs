@@ -10,8 +10,8 @@ use mirror_core::stats::Tally;
 use mirror_core::stats::names::{Class, Diagnostic, Metric, Named, Side};
 
 use super::examples::Examples;
-use super::model::{CLASSES, Endpoint, Gateway, Latency, Mirror, Other, Place, Report, Span, Statuses};
-use crate::source::{Instance, Snapshot};
+use super::model::{CLASSES, Endpoint, Gateway, Latency, Mirror, Missing, Other, Place, Report, Span, Statuses};
+use crate::source::{Gathered, Instance, Snapshot};
 
 /// Makes the report of what `snapshot` holds, with `examples` where they fit.
 pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
@@ -33,7 +33,21 @@ pub fn report(snapshot: &Snapshot, examples: &Examples) -> Report {
         gateways: snapshot.instances.iter().map(gateway).collect(),
         mirrors: mirrors.map(|(name, counts)| counts.mirror(name, examples)).collect(),
         diagnostics: diagnostics.into_iter().filter(|(_, n)| *n > 0).collect(),
+        narrowed: false,
     }
+}
+
+/// Makes the report of what several Envoys have counted, with those that are missing and the time that it covers.
+pub fn gathered(gathered: &Gathered, examples: &Examples) -> Report {
+    let mut report = report(&gathered.sum(), examples);
+    let missing = gathered.missing.iter().cloned();
+    report.missing = missing.map(|(name, reason)| Missing { name, reason }).collect();
+    report.span = Span {
+        since: gathered.since,
+        until: gathered.until.or(report.span.until),
+        began_anew: gathered.began_anew.clone(),
+    };
+    report
 }
 
 fn gateway(instance: &Instance) -> Gateway {

@@ -18,7 +18,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::math::Share;
 use super::model::{Mirror, Report};
 use super::text::{percent, percent_range, printable};
-use super::verdict::{NO_PAIRS, Warning, verdict, warnings};
+use super::verdict::{NO_PAIRS, Warning, span, verdict, warnings};
 
 const STYLE: &str = include_str!("html/style.css");
 /// What the page may do: apply its own styles.
@@ -48,6 +48,7 @@ pub fn render(report: &Report) -> String {
                 header {
                     h1 { "Mirror report" }
                     p { "How a candidate's answers differ from those of the primary, the version that users are served by." }
+                    @if let Some(span) = span(report) { p { (span) } }
                     @if report.mirrors.len() > 1 { (index(report)) }
                 }
                 main {

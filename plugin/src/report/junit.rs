@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::fail_on::{Conditions, Finding};
 use super::model::{Mirror, Report};
 use super::text::{percent, printable, thousands};
-use super::verdict::{Answer, NO_PAIRS, verdict, warnings};
+use super::verdict::{Answer, NO_PAIRS, span, verdict, warnings};
 
 /// Writes a report as JUnit's XML. Where conditions are given, they decide what fails; without any, each difference does.
 pub fn render(report: &Report, conditions: &[Conditions]) -> String {
@@ -38,7 +38,7 @@ pub fn render(report: &Report, conditions: &[Conditions]) -> String {
     if !beside.is_empty() {
         suites.push(Suite { name: "conditions and warnings".to_owned(), cases: beside });
     }
-    document(&suites)
+    document(&suites, span(report).as_deref())
 }
 
 struct Suite {
@@ -86,7 +86,7 @@ fn suite(mirror: &Mirror, differences_fail: bool) -> Suite {
     Suite { name: printable(&mirror.name), cases }
 }
 
-fn document(suites: &[Suite]) -> String {
+fn document(suites: &[Suite], span: Option<&str>) -> String {
     let count = |cases: &[Case], wanted: fn(&End) -> bool| cases.iter().filter(|case| wanted(&case.end)).count();
     let numbers = |cases: &[Case]| {
         let failures = count(cases, |end| matches!(end, End::Failed(_)));
@@ -97,6 +97,10 @@ fn document(suites: &[Suite]) -> String {
     for suite in suites {
         let name = escaped(&suite.name);
         let _ = writeln!(text, "  <testsuite name=\"{name}\" {}>", numbers(&suite.cases));
+        if let Some(span) = span {
+            let property = format!("<property name=\"span\" value=\"{}\"/>", escaped(span));
+            let _ = writeln!(text, "    <properties>{property}</properties>");
+        }
         for case in &suite.cases {
             let open = format!("    <testcase classname=\"{name}\" name=\"{}\"", escaped(&case.name));
             let (element, said) = match &case.end {

@@ -8,7 +8,7 @@ use mirror_core::stats::names::Class;
 use super::math::Share;
 use super::model::{Mirror, Place, Report};
 use super::text::{change, duration, percent, plural, printable, thousands};
-use super::verdict::{Answer, NO_PAIRS, outcome_words, verdict, warnings};
+use super::verdict::{Answer, NO_PAIRS, outcome_words, span, verdict, warnings};
 
 /// The most rows of one table: a comment has room for so many.
 const MOST_ROWS: usize = 25;
@@ -28,6 +28,9 @@ pub fn render(report: &Report) -> String {
         text.push_str(&said(mirror));
         text.push_str(&what_differs(mirror));
         text.push_str(&folded(mirror));
+    }
+    if let Some(span) = span(report) {
+        let _ = writeln!(text, "{}", escaped(&span));
     }
     text
 }
@@ -103,7 +106,11 @@ fn folded(mirror: &Mirror) -> String {
 }
 
 /// A table, or nothing where it has no rows. `align` has a letter for each column: `l` or `r`.
-fn table<const N: usize>(heading: [&str; N], align: &str, rows: impl Iterator<Item = [String; N]>) -> String {
+pub(super) fn table<const N: usize>(
+    heading: [&str; N],
+    align: &str,
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
         return String::new();
@@ -143,7 +150,7 @@ fn short(value: &str) -> String {
 }
 
 /// A code span that holds this text and nothing else, inside a table's cell.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -152,7 +159,7 @@ fn code(text: &str) -> String {
 }
 
 /// Plain text, none of which is taken for Markdown or HTML.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

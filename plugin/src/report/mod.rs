@@ -2,6 +2,7 @@
 //! for each format.
 
 pub mod build;
+pub mod compare;
 pub mod examples;
 pub mod fail_on;
 pub mod html;

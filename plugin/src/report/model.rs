@@ -24,6 +24,8 @@ pub struct Report {
     pub mirrors: Vec<Mirror>,
     /// What happened outside of any mirror, and how often.
     pub diagnostics: Vec<(Diagnostic, u64)>,
+    /// Whether mirrors that were counted were left out, since nobody asked for them.
+    pub narrowed: bool,
 }
 
 /// The time that a report covers, in seconds since the Unix epoch.

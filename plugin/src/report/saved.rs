@@ -231,6 +231,7 @@ impl From<Document> for Report {
             gateways: gateways.into_iter().map(Into::into).collect(),
             mirrors: mirrors.into_iter().map(Into::into).collect(),
             diagnostics,
+            narrowed: false,
         }
     }
 }

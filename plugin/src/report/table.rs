@@ -1,13 +1,16 @@
 //! The report for people: the answer first, then what differs, then what one may want to know beside it. Sections
 //! without content are left out. Readable at 80 columns.
 
+use std::time::Duration;
+
 use mirror_core::stats::names::Class;
 
 use super::math::Share;
 use super::model::{Example, Mirror, Place, Report};
-use super::text::{change, duration, percent, plural, printable, thousands};
-use super::verdict::{Answer, NO_PAIRS, outcome_words, verdict, warnings};
+use super::text::{change, duration, percent, percent_range, plural, printable, thousands};
+use super::verdict::{Answer, NO_PAIRS, outcome_words, span, verdict, warnings};
 use crate::grid::{Column, Grid, Paint, cut_end, cut_start, width, wrap};
+use crate::source::Module;
 
 /// How a table may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +19,32 @@ pub struct Look {
     pub width: usize,
     /// Whether to use colours.
     pub colour: bool,
+    /// Whether to show all rows, whole texts and more columns, however wide that is.
+    pub wide: bool,
 }
 
-/// The most rows of one section; programs get all of them as JSON.
+/// The most rows of one section, where it is not to be wide.
 const MOST_ROWS: usize = 25;
 /// What stands for a value where there is none.
 const ABSENT: &str = "(absent)";
+
+impl Look {
+    /// The same with all rows, whole texts and more columns.
+    #[must_use]
+    pub fn wide(self) -> Self {
+        Self { wide: true, ..self }
+    }
+
+    /// The most rows of a section.
+    fn rows(self) -> usize {
+        if self.wide { usize::MAX } else { MOST_ROWS }
+    }
+
+    /// What `taken` columns leave for texts that may be cut.
+    fn room(self, taken: usize) -> usize {
+        if self.wide { usize::MAX } else { self.width.saturating_sub(taken) }
+    }
+}
 
 /// Writes a report as text.
 pub fn render(report: &Report, look: Look) -> String {
@@ -55,6 +78,10 @@ pub fn render(report: &Report, look: Look) -> String {
             text.push('\n');
         }
     }
+    if look.wide && !report.gateways.is_empty() {
+        text.push_str(&gateways(report, look));
+        text.push('\n');
+    }
     text.push_str(&wrap(&source(report), look.width, 2));
     text.push('\n');
     text
@@ -87,21 +114,30 @@ const WHAT_DIFFERS: &str = "WHAT DIFFERS";
 fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
     let places: Vec<&Place> = mirror.differing().collect();
     let heading = if places.iter().any(|place| place.example.is_some()) { "PRIMARY → CANDIDATE" } else { "" };
-    let mut grid = Grid::new([
+    let mut columns = vec![
         (WHAT_DIFFERS, Column::Left),
         ("HOW", Column::Left),
         ("PAIRS", Column::Right),
         ("SHARE", Column::Right),
         (heading, Column::Left),
-    ]);
-    let shown = places.get(..MOST_ROWS).unwrap_or(&places);
+    ];
+    if look.wide {
+        columns.extend([("SEEN AT", Column::Left), ("95 %", Column::Right), ("VS ITSELF", Column::Right)]);
+    }
+    let mut grid = Grid::of(columns);
+    let shown = first(&places, look);
     for place in shown {
         let share = place.share();
-        let cells = [String::new(), place.kind.to_string(), thousands(share.count), rate(share), String::new()];
-        grid.row(Paint::Red, cells);
+        let kind = place.kind.to_string();
+        let mut cells = vec![String::new(), kind, thousands(share.count), rate(share), String::new()];
+        if look.wide {
+            let seen_at = place.example.as_ref().map_or_else(String::new, |example| printable(&example.endpoint));
+            cells.extend([seen_at, interval(share), rate(Share::new(place.secondary, mirror.triples))]);
+        }
+        grid.add(Paint::Red, cells);
     }
     // Places and examples share what the other columns leave; where both are long, each gets half of it.
-    let free = look.width.saturating_sub(grid.width_without(&[0, 4]));
+    let free = look.room(grid.width_without(&[0, 4]));
     let names: Vec<String> = shown.iter().map(|place| printable(&place.place)).collect();
     let examples = |most| shown.iter().map(|place| example(place, most)).collect::<Vec<_>>();
     let for_examples = widest(&examples(usize::MAX)).min(free / 2).max(width(heading));
@@ -120,13 +156,13 @@ fn noise(mirror: &Mirror, look: Look) -> Option<String> {
         ("SHARE", Column::Right),
         ("VS ITSELF", Column::Right),
     ]);
-    let shown = places.get(..MOST_ROWS).unwrap_or(&places);
+    let shown = first(&places, look);
     for place in shown {
         let share = place.share();
         let itself = rate(Share::new(place.secondary, mirror.triples));
         grid.row(Paint::Dim, [String::new(), place.kind.to_string(), thousands(share.count), rate(share), itself]);
     }
-    let free = look.width.saturating_sub(grid.width_without(&[0]));
+    let free = look.room(grid.width_without(&[0]));
     grid.fill(0, shown.iter().map(|place| cut_start(&printable(&place.place), free)));
     finish(grid, places.len(), "place", look)
 }
@@ -147,24 +183,32 @@ fn outcomes(mirror: &Mirror, look: Look) -> Option<String> {
 }
 
 fn endpoints(mirror: &Mirror, look: Look) -> Option<String> {
-    let mut grid = Grid::new([
+    let mut columns = vec![
         ("ENDPOINT", Column::Left),
         ("PAIRS", Column::Right),
         ("COMPARED", Column::Right),
         ("DIVERGED", Column::Right),
         ("SHARE", Column::Right),
         ("NOISE", Column::Right),
-    ]);
-    let shown = mirror.endpoints.get(..MOST_ROWS).unwrap_or(&mirror.endpoints);
+    ];
+    if look.wide {
+        columns.extend(["MATCH", "INCOMPLETE", "SKIPPED", "95 %"].map(|heading| (heading, Column::Right)));
+    }
+    let mut grid = Grid::of(columns);
+    let shown = first(&mirror.endpoints, look);
     for endpoint in shown {
         let diverged = endpoint.diverged();
         let paint = if diverged.count > 0 { Paint::Red } else { Paint::Plain };
-        let numbers = [endpoint.total(), endpoint.compared(), diverged.count].map(thousands);
-        let [total, compared, differing] = numbers;
-        let noise = thousands(endpoint.class(Class::Noise));
-        grid.row(paint, [String::new(), total, compared, differing, rate(diverged), noise]);
+        let class = |class| thousands(endpoint.class(class));
+        let [total, compared, differing] = [endpoint.total(), endpoint.compared(), diverged.count].map(thousands);
+        let mut cells = vec![String::new(), total, compared, differing, rate(diverged), class(Class::Noise)];
+        if look.wide {
+            cells.extend([Class::Match, Class::Incomplete, Class::Skipped].map(class));
+            cells.push(interval(diverged));
+        }
+        grid.add(paint, cells);
     }
-    let free = look.width.saturating_sub(grid.width_without(&[0]));
+    let free = look.room(grid.width_without(&[0]));
     grid.fill(0, shown.iter().map(|endpoint| cut_end(&printable(&endpoint.name), free)));
     finish(grid, mirror.endpoints.len(), "endpoint", look)
 }
@@ -172,7 +216,7 @@ fn endpoints(mirror: &Mirror, look: Look) -> Option<String> {
 fn statuses(mirror: &Mirror, look: Look) -> Option<String> {
     let all = mirror.differing_status().of;
     let mut grid = Grid::new([("STATUS", Column::Left), ("PAIRS", Column::Right), ("SHARE", Column::Right)]);
-    for row in mirror.statuses.iter().take(MOST_ROWS) {
+    for row in first(&mirror.statuses, look) {
         let share = rate(Share::new(row.pairs, all));
         let (paint, codes) = if row.primary == row.candidate {
             (Paint::Plain, format!("{} on both sides", row.primary))
@@ -202,6 +246,28 @@ fn latency(mirror: &Mirror, look: Look) -> Option<String> {
     finish(grid, quantiles.len(), "quantile", look)
 }
 
+fn gateways(report: &Report, look: Look) -> String {
+    let mut grid = Grid::new([
+        ("GATEWAY", Column::Left),
+        ("MODULE", Column::Left),
+        ("COMPARING", Column::Right),
+        ("WORKERS", Column::Right),
+        ("ENVOY", Column::Left),
+        ("BUILD", Column::Left),
+        ("UP", Column::Left),
+    ]);
+    for gateway in &report.gateways {
+        let paint = if gateway.module == Module::Running { Paint::Plain } else { Paint::Yellow };
+        let up = humantime::format_duration(Duration::from_secs(gateway.uptime)).to_string();
+        let numbers = [gateway.alive, gateway.workers].map(|n| thousands(n.into()));
+        let [alive, workers] = numbers;
+        let [name, envoy, builds] =
+            [&gateway.name, &gateway.envoy, &gateway.builds.join(", ")].map(|text| printable(text));
+        grid.row(paint, [name, gateway.module.as_str().to_owned(), alive, workers, envoy, builds, up]);
+    }
+    grid.render(look.colour)
+}
+
 /// Where the numbers come from.
 fn source(report: &Report) -> String {
     let workers = report.gateways.iter().map(|gateway| u64::from(gateway.workers)).sum();
@@ -218,19 +284,31 @@ fn source(report: &Report) -> String {
         [gateway] => printable(&gateway.name),
         gateways => plural(gateways.len() as u64, "gateway"),
     };
-    let up = report.gateways.iter().map(|gateway| gateway.uptime).max().unwrap_or(0);
-    let up = humantime::format_duration(std::time::Duration::from_secs(up));
-    format!("From {from}: {}{}{}, up {up}.", plural(workers, "worker"), named("Envoy", envoy), named("module", module))
+    // Not every source knows it.
+    let up = report.gateways.iter().map(|gateway| gateway.uptime).max().filter(|up| *up > 0).map(Duration::from_secs);
+    let up = up.map_or_else(String::new, |up| format!(", up {}", humantime::format_duration(up)));
+    let workers = plural(workers, "worker");
+    let counted = span(report).map_or_else(String::new, |span| format!(" {span}"));
+    format!("From {from}: {workers}{}{}{up}.{counted}", named("Envoy", envoy), named("module", module))
 }
 
 /// The table, where it has rows, with a line about those that were left out of `all`.
 fn finish(grid: Grid, all: usize, one: &str, look: Look) -> Option<String> {
-    let hidden = all.saturating_sub(MOST_ROWS) as u64;
+    let hidden = all.saturating_sub(look.rows()) as u64;
     match (all, hidden) {
         (0, _) => None,
         (_, 0) => Some(grid.render(look.colour)),
-        _ => Some(format!("{}… and {} more (all with -o json)\n", grid.render(look.colour), plural(hidden, one))),
+        _ => Some(format!("{}… and {} more (all with -o wide)\n", grid.render(look.colour), plural(hidden, one))),
     }
+}
+
+/// As many rows as are shown.
+fn first<T>(all: &[T], look: Look) -> &[T] {
+    all.get(..look.rows()).unwrap_or(all)
+}
+
+fn interval(share: Share) -> String {
+    share.interval().map_or_else(|| "-".to_owned(), percent_range)
 }
 
 fn rate(share: Share) -> String {

@@ -1,12 +1,14 @@
 //! What a report says in words: per mirror one line that answers the question, then what explains it. And warnings,
 //! where the numbers cannot be taken at their face.
 
+use std::time::Duration;
+
 use mirror_core::outcome::Outcome;
 use mirror_core::stats::names::{Class, Diagnostic, Word};
 
 use super::math::Share;
 use super::model::{Gateway, Mirror, Report};
-use super::text::{percent, percent_range, plural, thousands, words};
+use super::text::{moment, percent, percent_range, plural, printable, thousands, words};
 use crate::source::Module;
 
 /// Where no pair differs and yet more than this share of all might, by 95 % confidence, there were too few (fewer than
@@ -211,10 +213,16 @@ pub fn warnings(report: &Report) -> Vec<Warning> {
         let counted = mirror.diagnostics.iter().filter_map(|(what, n)| diagnostic_warning(&mirror.name, *what, *n));
         not_compared_warning(mirror).into_iter().chain(counted)
     });
-    let mut warnings: Vec<Warning> = gateways.chain(outside).chain(mirrors).collect();
-    if report.mirrors.is_empty() && !report.has_stopped() {
-        let text = "the module is running and has seen no mirrored request. Is a mirror set up on this Envoy, and does traffic for its hosts \
-                    and methods pass it?";
+    let partial = partial_warnings(report);
+    let mut warnings: Vec<Warning> = partial.chain(gateways).chain(outside).chain(mirrors).collect();
+    if report.mirrors.is_empty() && !report.narrowed && !report.has_stopped() && !report.gateways.is_empty() {
+        let text = match report.span.since {
+            None => {
+                "the module is running and has seen no mirrored request. Is a mirror set up on this Envoy, and does traffic \
+                 for its hosts and methods pass it?"
+            }
+            Some(_) => "the module is running and has seen no mirrored request in this time.",
+        };
         warnings.push(Warning {
             code: "no_pairs",
             about: report.gateways.iter().map(|gateway| gateway.name.as_str()).collect::<Vec<_>>().join(", "),
@@ -222,6 +230,35 @@ pub fn warnings(report: &Report) -> Vec<Warning> {
         });
     }
     warnings
+}
+
+/// What is not in the report although it should be.
+fn partial_warnings(report: &Report) -> impl Iterator<Item = Warning> {
+    let missing = report.missing.iter().map(|missing| Warning {
+        code: "partial",
+        about: missing.name.clone(),
+        text: format!("not in this report, which is partial: {}", printable(&missing.reason)),
+    });
+    let anew = report.span.began_anew.iter().map(|name| Warning {
+        code: "began_anew",
+        about: name.clone(),
+        text: "it began to count anew in this time, since it was restarted or its module was replaced. What it had counted \
+               before is lost."
+            .to_owned(),
+    });
+    missing.chain(anew)
+}
+
+/// The time that a report covers; `None` where that is as long as its gateways run.
+pub fn span(report: &Report) -> Option<String> {
+    let since = report.span.since?;
+    Some(match report.span.until {
+        Some(until) => {
+            let length = humantime::format_duration(Duration::from_secs(until.saturating_sub(since)));
+            format!("Counted from {} to {} ({length}).", moment(since), moment(until))
+        }
+        None => format!("Counted from {} on.", moment(since)),
+    })
 }
 
 fn gateway_warning(gateway: &Gateway) -> Option<Warning> {

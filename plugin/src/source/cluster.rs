@@ -1,32 +1,42 @@
-//! Statistics of all gateway pods of a cluster, summed.
+//! Statistics of all gateway pods of a cluster.
 
-use super::{Snapshot, admin};
+use std::sync::Arc;
+
+use super::{Gathered, admin};
 use crate::admin::{Admin, AdminError, each};
 
-/// What several Envoys have counted, and which of them could not be asked.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    /// The sum over those that answered.
-    pub snapshot: Snapshot,
-    /// Those that did not, by name, with the reason.
-    pub missing: Vec<(String, AdminError)>,
-}
-
-/// Reads what all these Envoys have counted so far. One that cannot be asked is named, the others are summed all the same.
-pub async fn read(admins: &[Admin]) -> Gathered {
-    let answers = each(admins, |admin| async move { admin::read_page(&admin).await }).await;
+/// Reads what all these Envoys have counted so far, and tells `answered` of each one that answers or fails. One that cannot be
+/// asked is named, the others are there all the same.
+pub async fn read(admins: &[Admin], answered: impl Fn() + Send + Sync + 'static) -> Gathered {
+    let answered = Arc::new(answered);
+    let answers = each(admins, |admin| {
+        let answered = answered.clone();
+        async move {
+            let answer = admin::read_page(&admin).await;
+            answered();
+            answer
+        }
+    })
+    .await;
     let mut gathered = Gathered::default();
     for (admin, answer) in admins.iter().zip(answers) {
         match answer {
-            Ok(snapshot) => gathered.snapshot.merge(snapshot),
-            Err(error) => gathered.missing.push((admin.place().name().to_owned(), error)),
+            Ok(snapshot) => gathered.envoys.push(snapshot),
+            Err(error) => gathered.missing.push((admin.place().name().to_owned(), on_one_line(&error))),
         }
     }
     gathered
 }
 
+fn on_one_line(error: &AdminError) -> String {
+    error.to_string().replace('\n', ". ")
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use mirror_core::outcome::Outcome;
     use mirror_core::stats::names::{Metric, Text};
     use serde_json::json;
@@ -46,10 +56,14 @@ mod tests {
             envoy.page("/stats", if i == 7 { json!({}) } else { json!({ "stats": [stat] }) });
             admins.push(envoy.admin());
         }
-        let gathered = read(&admins).await;
+        let answered = Arc::new(AtomicUsize::new(0));
+        let counting = answered.clone();
+        let gathered = read(&admins, move || _ = counting.fetch_add(1, Relaxed)).await;
+        assert_eq!(answered.load(Relaxed), ENVOYS);
+        let sum = gathered.sum();
         let matching = Metric::Pairs { mirror: Text::new("shop/hello"), outcome: Outcome::Match };
-        assert_eq!(gathered.snapshot.counters[&matching], 39 * 3);
-        let names: Vec<_> = gathered.snapshot.instances.iter().map(|instance| instance.name.as_str()).collect();
+        assert_eq!(sum.counters[&matching], 39 * 3);
+        let names: Vec<_> = sum.instances.iter().map(|instance| instance.name.as_str()).collect();
         let expected: Vec<_> = admins.iter().map(|admin| admin.place().name()).collect();
         assert_eq!(names, [&expected[..7], &expected[8..]].concat());
         let missing: Vec<_> = gathered.missing.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,15 +1,20 @@
-//! Where statistics come from: one file a source, all of which give the same [`Snapshot`]; and examples of differences, which
-//! come from logs.
+//! Where statistics come from: one file a source, all of which give the same [`Snapshot`]s; and examples of differences, which
+//! come from logs. `baseline` holds what was counted up to a moment, to be left out later.
 
 pub mod admin;
+pub mod baseline;
 pub mod cluster;
+mod gathered;
 pub mod logs;
+pub mod prometheus;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mirror_core::stats::names::Metric;
 
-/// What one or several Envoys have counted, at one moment or (after [`Snapshot::minus`]) between two.
+pub use gathered::Gathered;
+
+/// What one or several Envoys have counted, until one moment or (without a baseline) between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Counters of the module, summed over all instances.
@@ -97,6 +102,11 @@ impl Instance {
     /// How many VMs run beside those of the workers, for the same time as the module does.
     const BESIDE_WORKERS: u32 = 1;
 
+    /// When it started, by its own clock.
+    pub fn started(&self) -> u64 {
+        self.clock.saturating_sub(self.uptime)
+    }
+
     /// How many workers compare.
     pub fn alive(&self) -> u32 {
         let vms = self.vms_since(self.clock.saturating_sub(Self::ALIVE_WITHIN));
@@ -136,17 +146,6 @@ impl Snapshot {
             *sum = sum.saturating_add(n);
         }
         self.instances.extend(other.instances);
-    }
-
-    /// What was counted since `baseline`, an earlier snapshot of the same Envoys. A counter that has become smaller
-    /// began anew in between, so all it holds is new. Facts about the instances stay those of now.
-    pub fn minus(&self, baseline: &Self) -> Self {
-        let since = |(metric, now): (&Metric, &u64)| {
-            let before = baseline.counters.get(metric).copied().unwrap_or(0);
-            (metric.clone(), now.checked_sub(before).unwrap_or(*now))
-        };
-        let counters = self.counters.iter().map(since).filter(|(_, n)| *n > 0).collect();
-        Self { counters, instances: self.instances.clone() }
     }
 
     /// Takes one metric of `instance` as its source shows it: counters are summed, gauges become facts of the instance.
@@ -190,15 +189,6 @@ mod tests {
         sum.merge(counted(&[(Outcome::Match, 3), (Outcome::Noise, 1)]));
         assert_eq!(sum.counters, counted(&[(Outcome::Match, 5), (Outcome::Noise, 1)]).counters);
         assert_eq!(sum.instances.len(), 2);
-    }
-
-    #[test]
-    fn a_difference_leaves_out_what_was_there_before() {
-        let before = counted(&[(Outcome::Match, 7), (Outcome::Noise, 4), (Outcome::Diverged, 9)]);
-        let now = counted(&[(Outcome::Match, 10), (Outcome::Noise, 4), (Outcome::Diverged, 2)]);
-        let since = now.minus(&before);
-        assert_eq!(since.counters, counted(&[(Outcome::Match, 3), (Outcome::Diverged, 2)]).counters);
-        assert_eq!(now.minus(&Snapshot::default()), now);
     }
 
     #[test]

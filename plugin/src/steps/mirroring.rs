@@ -6,7 +6,8 @@ use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 
 use super::inventory::{Found, Inventory};
-use super::{GatewayPods, Survey, tagging};
+use super::tagging;
+use super::{GatewayPods, Survey};
 use crate::cluster::read::Object;
 use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
 use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
@@ -117,7 +118,8 @@ pub async fn leave_strategy(
         return Ok(false);
     }
     apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
-    remove(cluster, &left, false).await?;
+    // The tag stays: the mirror comes back, and knows of it.
+    remove_objects(cluster, &left, false).await?;
     Ok(true)
 }
 
@@ -251,6 +253,10 @@ pub async fn remove(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<(
     if let Some(tag) = found.intent.as_ref().ok().and_then(|intent| intent.tag_added.as_deref()) {
         tagging::remove(cluster, &found.name, tag, dry_run).await?;
     }
+    remove_objects(cluster, found, dry_run).await
+}
+
+async fn remove_objects(cluster: &Cluster, found: &Found, dry_run: bool) -> Result<()> {
     for object in &found.overlays {
         delete::<EnvoyFilter>(cluster, &object.metadata, dry_run).await?;
     }
@@ -282,7 +288,7 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
     if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
-        return Err(refusal.into());
+        bail!("{refusal}\nIt was enabled at the same moment; mirror {} has been removed again.", own.name);
     }
     Ok(())
 }

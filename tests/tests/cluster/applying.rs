@@ -1,8 +1,9 @@
 //! How objects are applied: by server-side apply, beside others who write them, and not at all where that is wished.
 
-use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, Service, alone_on_cluster, on_cluster};
+use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, Service, alone_on_cluster};
 use serde_json::{Value, json};
 
+use crate::hello::with_filter;
 use crate::shop::{self, done, refused};
 
 /// A strategy, and the object that it makes of a mirror of a [`shop`].
@@ -62,10 +63,9 @@ fn managers(object: &Value) -> Vec<String> {
 
 #[test]
 fn fields_of_another_manager_are_taken_over_only_by_force() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "owned").await;
         let admin = cluster.admin();
-        done(&admin.mirror(&["install"]));
         for strategy in strategies(&hello) {
             let enable = |options: &[&str]| {
                 let wish = ["enable", "hello", "--to", "next", "-n", hello.namespace(), "--strategy", strategy.name];
@@ -108,10 +108,9 @@ fn fields_of_another_manager_are_taken_over_only_by_force() {
 
 #[test]
 fn a_dry_run_keeps_nothing() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "dry").await;
         let admin = cluster.admin();
-        done(&admin.mirror(&["install"]));
         for strategy in strategies(&hello) {
             let wish = ["enable", "hello", "--to", "next", "-n", hello.namespace(), "--strategy", strategy.name];
             let enable = |options: &[&str]| admin.mirror(&[&wish, options].concat());
@@ -155,10 +154,9 @@ fn writes_nothing(shown: &str) {
 
 #[test]
 fn objects_of_somebody_else_are_left_alone() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "foreign").await;
         let admin = cluster.admin();
-        done(&admin.mirror(&["install"]));
         for strategy in strategies(&hello) {
             let spec = match strategy.name {
                 "overlay" => json!({"configPatches": []}),
@@ -182,10 +180,9 @@ fn objects_of_somebody_else_are_left_alone() {
 
 #[test]
 fn a_host_has_one_mirror() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "hosts").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         // The mirror of another Route, which has the same host.
         let twin = admin.mirror(&["generate", "hello", "--to", "next", "-n", namespace, "-o", "json"]);
         let mut twin = twin.json();

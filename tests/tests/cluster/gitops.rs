@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, User, on_cluster};
+use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, User};
 use mirror_tests::program::Ended;
 use serde_json::{Value, json};
 
+use crate::hello::with_filter;
 use crate::shop::{self, done};
 
 const STRATEGIES: [&str; 2] = ["overlay", "virtualservice"];
@@ -25,10 +26,9 @@ async fn stored(cluster: &Cluster, namespace: &str, strategy: &str) -> Option<Va
 
 #[test]
 fn what_is_generated_is_what_enable_applies() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "generated").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         for strategy in STRATEGIES {
             let wish = ["hello", "--to", "next", "--percent", "5", "--strategy", strategy, "-n", namespace];
             let generate = |options: &[&str]| admin.mirror(&[&["generate"], &wish[..], options].concat());
@@ -51,10 +51,9 @@ fn what_is_generated_is_what_enable_applies() {
 
 #[test]
 fn what_is_generated_applies_and_is_a_mirror_as_any_other() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "gitops").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         for strategy in STRATEGIES {
             for how in [&["apply", "-f", "-"][..], &["apply", "--server-side", "-f", "-"]] {
                 let wish = ["generate", "hello", "--to", "next", "--percent", "5", "--strategy", strategy];
@@ -89,10 +88,9 @@ fn without_cluster(user: &User, arguments: &[&str]) -> Ended {
 
 #[test]
 fn a_route_in_a_file_is_enough() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "files").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         let file = cluster.folder().join(format!("{namespace}.yaml"));
         let save = |file: &Path, kinds: &str| {
             let yaml = admin.kubectl_ok(&["get", kinds, "hello", "-n", namespace, "-o", "yaml"]);

@@ -5,6 +5,7 @@ use mirror_tests::cluster::{Cluster, User, on_cluster};
 use mirror_tests::program::Ended;
 use serde_json::{Value, json};
 
+use crate::hello::with_filter;
 use crate::shop::{self, done, refused};
 
 /// A copy of the admin's kubeconfig, changed.
@@ -24,7 +25,7 @@ fn kubectl(user: &User, kubeconfig: &str, arguments: &[&str]) -> Ended {
 
 #[test]
 fn the_namespace_is_the_contexts_unless_it_is_said() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let (hello, other) = (shop::open(cluster, "mine").await, shop::open(cluster, "theirs").await);
         let admin = cluster.admin();
         for service in [&hello, &other] {
@@ -64,10 +65,9 @@ fn the_namespace_is_the_contexts_unless_it_is_said() {
 
 #[test]
 fn data_goes_to_stdout_and_all_else_to_stderr() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "streams").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         let mirror = |arguments: &[&str]| admin.kubectl(&[&["mirror"], arguments, &["-n", namespace]].concat());
         let is = |ended: &Ended, status: i32, stdout: &str, stderr: &str| {
             assert_eq!((ended.status, &*ended.stdout, &*ended.stderr), (Some(status), stdout, stderr));

@@ -9,6 +9,7 @@ use mirror_tests::program::Ended;
 use mirror_tests::wait;
 use serde_json::{Value, json};
 
+use crate::hello::with_filter;
 use crate::shop::{self, done, refused};
 
 const ENVOY_FILTERS: &str = "envoyfilters.networking.istio.io";
@@ -250,7 +251,7 @@ fn an_application_team_mirrors_its_own_services() {
 
 #[test]
 fn an_application_team_needs_all_of_its_rights() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "rights").await;
         let namespace = hello.namespace();
         let to_next = ["enable", "hello", "--to", "next", "--strategy", "virtualservice", "-n", namespace];

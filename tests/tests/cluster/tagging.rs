@@ -6,6 +6,7 @@ use kubectl_mirror::steps::tagging;
 use mirror_tests::cluster::{Cluster, Kind, Service, Traffic, on_cluster};
 use serde_json::{Value, json};
 
+use crate::hello::with_filter;
 use crate::shop::{self, done, refused};
 
 /// The Service's split as its owner wants it.
@@ -16,10 +17,9 @@ async fn wanted(cluster: &Cluster, hello: &Service) -> Value {
 
 #[test]
 fn a_tag_comes_and_goes_with_the_mirror() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "tagged").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
-        done(&admin.mirror(&["install"]));
         for strategy in ["overlay", "virtualservice"] {
             let before = wanted(cluster, &hello).await;
             let wish = ["enable", "hello", "--to", "hello-v3", "--tag", "trial", "--strategy", strategy];
@@ -52,7 +52,7 @@ fn a_tag_comes_and_goes_with_the_mirror() {
 
 #[test]
 fn a_tag_goes_when_the_mirror_turns_to_another_revision() {
-    on_cluster(async |cluster| {
+    with_filter(async |cluster| {
         let hello = shop::open(cluster, "turned").await;
         let (admin, namespace) = (cluster.admin(), hello.namespace());
         let before = wanted(cluster, &hello).await;

@@ -27,9 +27,11 @@ pub(super) async fn forward(parts: &Parts, port: u16, pod: Option<SocketAddr>) -
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.expect("the request");
+        stream.set_nodelay(true).expect("a socket");
         serve(stream, port, pod).await;
     });
     let stream = TcpStream::connect(address).await.expect("the server above");
+    stream.set_nodelay(true).expect("a socket");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::builder().uri(parts.uri.clone()).body(Empty::<Bytes>::new()).expect("a request");
@@ -59,7 +61,9 @@ async fn serve(stream: TcpStream, port: u16, pod: Option<SocketAddr>) {
         to_client.send(on(ERROR, said.as_bytes())).await.expect("the client");
         return;
     };
-    let (mut from_pod, mut to_pod) = TcpStream::connect(pod).await.expect("the pod").into_split();
+    let to_envoy = TcpStream::connect(pod).await.expect("the pod");
+    to_envoy.set_nodelay(true).expect("a socket");
+    let (mut from_pod, mut to_pod) = to_envoy.into_split();
     let up = async {
         while let Some(Ok(message)) = from_client.next().await {
             if let Message::Binary(bytes) = message

@@ -17,6 +17,8 @@ pub(super) struct State {
     /// All requests, reads as well.
     pub calls: Vec<String>,
     pub controller: Option<Controller>,
+    /// What appears with the next write.
+    pub appearing: Vec<Value>,
     /// Where those listen that play pods, by namespace and name.
     pub pods: BTreeMap<(String, String), SocketAddr>,
     /// What pods have written, by namespace and name.

@@ -17,7 +17,7 @@ fn checked(yaml: &str, ours: &str, theirs: &str) -> engine::Checked {
 }
 
 fn text(yaml: &str, ours: &str, theirs: &str) -> String {
-    Shown::of(&checked(yaml, ours, theirs)).text(Look { width: 80, colour: false })
+    Shown::of(&checked(yaml, ours, theirs)).text(Look { width: 80, colour: false, wide: false })
 }
 
 #[test]

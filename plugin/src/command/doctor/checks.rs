@@ -127,6 +127,11 @@ async fn istiod(cluster: &Cluster) -> Check {
 async fn mesh(cluster: &Cluster) -> Vec<Check> {
     const WHAT: &str = "Istio's options";
     let deployments: Vec<Deployment> = match cluster.list(Scope::Namespace(ISTIO_NAMESPACE), Some("app=istiod")).await {
+        Ok(deployments) if deployments.is_empty() => {
+            let found = format!("no Deployment with label app=istiod in namespace {ISTIO_NAMESPACE}");
+            let mend = "where it runs elsewhere, make sure that EnvoyFilters are not switched off there";
+            return vec![Check::not(WHAT, Health::Unknown, found, mend)];
+        }
         Ok(deployments) => deployments,
         Err(error) => return vec![Check::unknown(WHAT, &error)],
     };

@@ -189,7 +189,8 @@ fn remarks(standing: &Standing, look: &Look) -> Vec<(Paint, String)> {
         let line = format!("Its time has run out: nothing is copied. Remove it: kubectl mirror disable {}", name.route);
         remarks.push((Paint::Yellow, line));
     }
-    if let Some(reason) = &standing.impossible {
+    // Without what was asked for there is no second reason to be told.
+    if let (Some(reason), Ok(_)) = (&standing.impossible, &standing.found.intent) {
         remarks.push((Paint::Red, format!("It could not be made today: {reason}")));
     }
     if let Some(reason) = &standing.unchecked {

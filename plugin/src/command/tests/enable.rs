@@ -140,6 +140,13 @@ async fn gateways_that_cannot_take_it_are_refused() {
     stories += &format!("# an older proxy\n{}\n", world.refused_at_once("enable hello --to v2").await);
 
     let world = World::with_hello().await;
+    world.server.clone().with(
+        "{apiVersion: v1, kind: Pod, metadata: {name: istiod-0, namespace: istio-system, labels: {app: istiod}},
+          spec: {containers: [{name: discovery, image: 'istio/pilot:1.27.0'}]}, status: {phase: Running}}",
+    );
+    stories += &format!("# an older control plane\n{}\n", world.refused_at_once("enable hello --to v2").await);
+
+    let world = World::with_hello().await;
     world.deaf_pod("gw-2");
     stories += &format!("# a pod that cannot be asked\n{}\n", world.refused_at_once("enable hello --to v2").await);
 
@@ -214,4 +221,23 @@ async fn a_pod_that_does_not_get_it_in_time_is_named() {
     let said = world.refused("enable hello --to v2 --timeout 0s").await;
     assert_eq!(said.writes, [OVERLAY]);
     assert_snapshot!(said);
+}
+
+/// Two users enable mirrors of one host at the same moment, each before it could see the other's.
+#[tokio::test]
+async fn of_two_at_once_the_younger_gives_way() {
+    let world = World::with_hello().await;
+    world.done("enable hello --to v2").await;
+    let name = "mirror.default.hello.ingressgateway";
+    let mut other = world.server.object(ENVOY_FILTERS, "istio-system", name).expect("the mirror");
+    world.done("disable hello").await;
+    other["metadata"]["name"] = "mirror.default.older.ingressgateway".into();
+    other["metadata"]["labels"]["kubectl-mirror/route"] = "older".into();
+    other["metadata"]["creationTimestamp"] = "2026-11-30T11:00:00Z".into();
+    // It appears with the first write after everything has been looked at.
+    world.server.appear(other);
+    let said = world.refused("enable hello --to v2").await;
+    assert_eq!(said.writes, [FILTER, OVERLAY, &OVERLAY.replace("apply", "delete")]);
+    assert_snapshot!(said);
+    assert!(!world.ours().contains(&name.to_owned()));
 }

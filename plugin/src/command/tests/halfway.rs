@@ -41,6 +41,24 @@ async fn where_the_second_change_is_refused_the_first_is_undone() {
 }
 
 #[tokio::test]
+async fn a_strategy_that_is_refused_leaves_the_other_in_place() {
+    let world = World::with_hello().await;
+    world.done("enable hello --to v2").await;
+    let before = world.ours();
+    world.server.clone().fail_on("apply", super::VIRTUAL_SERVICES, "hello-mirror", 403, "Forbidden");
+    let said = world.refused("enable hello --to v2 --strategy virtualservice").await;
+    assert_eq!(said.writes, [format!("{} (dry run)", super::MIRROR)]);
+    assert_eq!(world.ours(), before);
+
+    // A gateway that does not let go of the old one keeps it.
+    world.server.refuse_nothing();
+    world.proxy("gw-1", Proxy::Cut);
+    let said = world.refused("enable hello --to v2 --strategy virtualservice --timeout 0s").await;
+    assert!(said.messages.ends_with("The mirror is as it was before.\n"), "{said}");
+    assert_eq!(world.ours(), before);
+}
+
+#[tokio::test]
 async fn what_was_installed_before_a_failure_goes_with_disable() {
     let world = World::with_hello().await;
     let overlay = "mirror.default.hello.ingressgateway";

@@ -92,3 +92,17 @@ async fn a_tag_that_somebody_gave_traffic_keeps_it() {
     let service = world.server.object(SERVICES, "default", "hello").expect("the service");
     assert_eq!(service["spec"]["traffic"][2], serde_json::json!({ "revisionName": "hello-00003", "percent": 10 }));
 }
+
+#[tokio::test]
+async fn a_tag_stays_with_a_mirror_that_changes_its_strategy() {
+    let world = World::with_hello().await;
+    world.done(ENABLE).await;
+    world.server.edit("routes.serving.knative.dev", "default", "hello", |route| {
+        let next = serde_json::json!({ "revisionName": "hello-00003", "percent": 0, "tag": "next" });
+        route["status"]["traffic"].as_array_mut().expect("a list").push(next);
+    });
+    world.done("enable hello --to next --strategy virtualservice").await;
+    assert_eq!(world.tags(), ["v2", "next"]);
+    world.done("disable hello").await;
+    assert_eq!(world.tags(), ["v2"]);
+}

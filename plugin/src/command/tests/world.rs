@@ -198,6 +198,7 @@ impl World {
     pub fn as_application_team(&self) {
         for (verb, resource) in [
             ("get", "configmaps"),
+            ("list", "deployments.apps"),
             ("get", "gateways.networking.istio.io"),
             ("list", "pods"),
             ("get", "pods/portforward"),

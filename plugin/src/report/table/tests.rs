@@ -3,10 +3,11 @@
 use mirror_core::outcome::Outcome;
 
 use super::*;
+use crate::report::model::Missing;
 use crate::report::samples::{Sample, all_match, full, many_places, no_pairs, stopped};
 
 fn shown(sample: &Sample, columns: usize) -> String {
-    let text = render(&sample.report(), Look { width: columns, colour: false });
+    let text = render(&sample.report(), Look { width: columns, colour: false, wide: false });
     for line in text.lines() {
         assert!(width(line) <= columns, "{} columns: {line}", width(line));
         assert_eq!(line.trim_end(), line);
@@ -26,7 +27,7 @@ fn several_mirrors_are_summed_up_before_they_are_shown_one_by_one() {
     report.mirrors.extend(many_places().pairs(Outcome::Match, 1_000_000).report().mirrors);
     report.mirrors[0].candidate = Some("hello-v2".to_owned());
     report.mirrors[1].places.truncate(3);
-    let text = render(&report, Look { width: 80, colour: false });
+    let text = render(&report, Look { width: 80, colour: false, wide: false });
     insta::assert_snapshot!("two_mirrors_80", text);
 }
 
@@ -56,6 +57,24 @@ fn the_comparison_has_stopped() {
 }
 
 #[test]
+fn wide_tables_show_all() {
+    let look = Look { width: 80, colour: false, wide: true };
+    insta::assert_snapshot!("full_wide", render(&full().report(), look));
+    let many = render(&many_places().report(), look);
+    assert!(many.contains("/fields/f29") && !many.contains('…'), "{many}");
+}
+
+#[test]
+fn what_is_missing_and_since_when_is_said() {
+    let mut report = all_match(1203).report();
+    report.span.since = Some(1_796_047_652);
+    report.span.until = Some(1_796_051_252);
+    report.span.began_anew = vec!["gw-0".to_owned()];
+    report.missing = vec![Missing { name: "gw-1".to_owned(), reason: "no answer within 10s".to_owned() }];
+    insta::assert_snapshot!("partial_80", render(&report, Look { width: 80, colour: false, wide: false }));
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal() {
     for sample in [full(), many_places(), all_match(12), no_pairs(), stopped()] {
         for columns in 72..=130 {
@@ -67,7 +86,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colours_change_nothing_but_colours() {
     for sample in [full(), many_places(), all_match(1203), stopped()] {
-        let painted = render(&sample.report(), Look { width: 80, colour: true });
+        let painted = render(&sample.report(), Look { width: 80, colour: true, wide: false });
         let mut plain = painted.clone();
         for code in ["1", "2", "22", "31", "32", "33", "39"] {
             plain = plain.replace(&format!("\u{1b}[{code}m"), "");
