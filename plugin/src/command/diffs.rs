@@ -2,6 +2,7 @@
 
 mod gather;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -19,6 +20,7 @@ use crate::diffs::suggest::{suggest, yaml};
 use crate::diffs::text::Text;
 use crate::diffs::{Example, sort};
 use crate::output::{self, message};
+use crate::report::text::printable;
 use gather::Source;
 
 /// Show examples of what differs, from the logs of the gateways.
@@ -122,6 +124,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         examples.drain(..examples.len().saturating_sub(last));
     }
     if args.suggest_rules {
+        check_mirror(&examples)?;
         let suggestions = suggest(examples.iter().map(|example| &example.line));
         output::data(&yaml::render(&suggestions))?;
     } else {
@@ -131,6 +134,21 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         message(format_args!("No examples found in {source}."));
     }
     Ok(ExitStatus::Success)
+}
+
+/// Rules are those of one mirror: what is noise in one service need not be noise in another.
+fn check_mirror(examples: &[Example]) -> Result<()> {
+    let mirrors: BTreeSet<_> = examples.iter().map(|example| example.line.mirror.as_str()).collect();
+    match mirrors.len() {
+        0 | 1 => Ok(()),
+        _ => {
+            let names: Vec<_> = mirrors.into_iter().map(printable).collect();
+            bail!(
+                "these are examples of several mirrors, and rules are suggested for one; name it: {}",
+                names.join(", ")
+            )
+        }
+    }
 }
 
 fn show(examples: &[Example], missing: &[Missing], format: Format) -> Result<()> {
@@ -187,4 +205,22 @@ fn parse_kind(word: &str) -> Result<Kind, String> {
         let words: Vec<_> = Kind::ALL.into_iter().map(Kind::as_str).collect();
         format!("expected one of {}", words.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mirror_core::example::Line;
+
+    use super::*;
+    use crate::diffs::testing::{example, line};
+
+    #[test]
+    fn rules_are_suggested_for_one_mirror() {
+        let own = example("/a", "1", "2");
+        let other = Example { line: Line { mirror: "shop/stock".into(), ..line("/a", "1", "2") }, ..own.clone() };
+        check_mirror(&[]).expect("nothing");
+        check_mirror(&[own.clone(), own.clone()]).expect("one mirror");
+        let error = check_mirror(&[own, other]).expect_err("two mirrors").to_string();
+        assert!(error.ends_with("name it: shop/cart, shop/stock"), "{error}");
+    }
 }

@@ -92,7 +92,11 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     let first = object(gateway, before.as_ref(), how);
     let pods = Gateways::of(cluster, &gateway.pods);
     let is_new = before.as_ref().is_some_and(|before| Installed::of(before).module != Installed::of(&first).module);
-    let old = if is_new && how.wait.is_some() { pods.vms().await } else { Vec::new() };
+    let mut old = Old::default();
+    if is_new && how.wait.is_some() {
+        let states = pods.states(&Wanted::module()).await;
+        old = Old { vms: pods.vms().await, is_rejected: states.iter().any(PodState::module_is_rejected) };
+    }
     let outcome = apply(cluster, &first, how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
         return Ok(outcome);
@@ -116,26 +120,33 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     Err(take_back(cluster, gateway, before, &late).await)
 }
 
-/// The module's VMs in each pod.
-type Vms = [(String, Result<BTreeSet<u32>, AdminError>)];
+/// What is known of a module that is to be replaced.
+#[derive(Default)]
+struct Old {
+    /// Its VMs in each pod.
+    vms: Vec<(String, Result<BTreeSet<u32>, AdminError>)>,
+    /// Whether a pod refused it.
+    is_rejected: bool,
+}
 
-/// Waits until every pod compares, by other VMs than the `old` ones where these are to be replaced, or one refuses the
-/// module. Returns the pods that do not, each with what is known of it.
-async fn wait(pods: &Gateways, old: &Vms, timeout: Duration) -> Vec<String> {
+/// Waits until every pod compares, by other VMs than the `old` ones, or one refuses the module. Returns the pods that do not,
+/// each with what is known of it.
+async fn wait(pods: &Gateways, old: &Old, timeout: Duration) -> Vec<String> {
     const WHAT: &str = "installing the filter";
     // A module that is just being removed may run on while connections are drained: that it runs is not enough.
     let late = pods.wait_until_hooked(true, timeout, WHAT).await;
     if !late.is_empty() {
         return late;
     }
-    let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected();
+    // Whether the old or the new module was refused cannot be told apart.
+    let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected() && !old.is_rejected;
     let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
     let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.module_advice())).collect();
     if !late.is_empty() {
         return late;
     }
-    pods.wait_until_replaced(old, timeout, WHAT).await
+    pods.wait_until_replaced(&old.vms, timeout, WHAT).await
 }
 
 /// The object that [`put`] applies first.

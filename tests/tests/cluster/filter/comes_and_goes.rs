@@ -5,7 +5,7 @@ use std::time::Duration;
 use mirror_tests::cluster::{ISTIO_SYSTEM, alone_on_cluster};
 use mirror_tests::{module, wait};
 
-use super::{delete_filter, install_module, objects};
+use super::{delete_filter, objects, run_module};
 use crate::hello::{Hello, SAFE, assert_ok};
 
 #[test]
@@ -55,7 +55,7 @@ fn what_install_installed_stays_until_uninstall() {
 fn another_module_takes_the_place_of_the_one_that_runs() {
     alone_on_cluster(async |cluster| {
         let mut hello = Hello::start(cluster).await;
-        install_module(cluster, &std::fs::read(module::trapping()).expect("the module"));
+        run_module(cluster, &std::fs::read(module::trapping()).expect("the module")).await;
         hello.enable(&[]);
         hello.assert_copied("/old", &SAFE).await;
         let said = hello.mirror_ok(&["install"]);

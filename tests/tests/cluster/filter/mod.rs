@@ -5,6 +5,7 @@ mod faults;
 mod refused;
 
 use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM};
+use mirror_tests::wait;
 
 use super::facts::installation;
 use super::hello::assert_ok;
@@ -23,6 +24,19 @@ const FILTER: &str = "kubectl-mirror-ingressgateway";
 fn install_module(cluster: &Cluster, module: &[u8]) {
     let apply = ["apply", "--server-side", "--field-manager=kubectl-mirror", "--filename=-"];
     assert_ok(&cluster.admin().kubectl_with(&apply, &installation(module).to_string()));
+}
+
+/// The same, and waits until all workers of all gateways run it.
+async fn run_module(cluster: &Cluster, module: &[u8]) {
+    install_module(cluster, module);
+    for gateway in cluster.gateways() {
+        wait::until("the module", async || {
+            let ticks = gateway.envoy().stats("mirror_v1__alive").await;
+            // One for each of two workers, and one of the main thread.
+            (ticks.values().filter(|tick| **tick > 0).count() >= 3).then_some(())
+        })
+        .await;
+    }
 }
 
 /// Takes the filter away without the plugin.

@@ -54,7 +54,7 @@ fn what_no_gateway_takes_gives_way_to_what_was_there() {
         hello.mirror_ok(&["install"]);
         hello.enable(&[]);
         let said = install_broken(cluster);
-        assert!(said.contains("It was restored again; traffic was not affected."), "{said}");
+        assert!(said.contains("What was there before is restored; traffic was not affected."), "{said}");
         hello.until_state("Live").await;
         hello.assert_copied("/restored", &SAFE).await;
         hello.finish().await;
