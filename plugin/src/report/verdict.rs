@@ -333,8 +333,8 @@ fn partial_warnings(report: &Report) -> impl Iterator<Item = Warning> {
     let anew = report.span.began_anew.iter().map(|name| Warning {
         code: "began_anew",
         about: name.clone(),
-        text: "it began to count anew in this time, since it was restarted or its module was replaced. What it had counted \
-               before is lost."
+        text: "it began to count anew in this time: it was started, or its module was replaced. What it had counted before is \
+               not in the report."
             .to_owned(),
     });
     missing.chain(anew)
