@@ -233,6 +233,44 @@ def series_are_right(prometheus, gateways):
         check(f"{len(expected)} series of {name} have the right labels", len(expected) > 20 and not wrong, wrong[:5])
 
 
+def report_is_right(plugin, prometheus, gateways):
+    """The plugin's report from this Prometheus: all began to count while it watched, so it has seen all that their pages say."""
+    command = [plugin, "report", "demo/shop", "--prometheus", prometheus.url, "--since", "5m", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    check("kubectl mirror report --prometheus", done.returncode == 0, done.stderr)
+    if done.returncode != 0:
+        return
+    [mirror] = json.loads(done.stdout)["mirrors"]
+    expected = {"pairs": {}, "place": {}, "latency": {}}
+    for _, page in gateways.pages.values():
+        for name, value in names.exposition(page).items():
+            labels = names.labels(name)
+            family = next(names.fields(name))
+            if family not in expected or labels.get("mirror") != "demo/shop":
+                continue
+            keys = {"pairs": ["outcome", "reason"], "place": ["place", "kind", "tally"], "latency": ["side", "bucket"]}[family]
+            key = tuple(labels.get(key) for key in keys)
+            expected[family][key] = expected[family].get(key, 0) + int(value)
+    found = {
+        "pairs": {(row["outcome"], row["reason"]): row["pairs"] for row in mirror["outcomes"]},
+        "place": {
+            (row["place"], row["kind"], tally): count
+            for row in mirror["places"]
+            for tally, count in row["tallies"].items()
+            if count
+        },
+        "latency": {
+            (side, bucket): count for side in ("primary", "candidate") for bucket, count in mirror["latency"][side]["buckets"].items()
+        },
+    }
+    for family, counts in expected.items():
+        # What only the secondary showed is no row of a report.
+        places = {key[:2] for key in found["place"]}
+        counts = {key: count for key, count in counts.items() if count and (family != "place" or key[:2] in places)}
+        same = bool(counts) and counts == found[family]
+        check(f"its {len(counts)} counts of {family} are those of the pages", same, [counts, found[family]])
+
+
 def dashboard_works(prometheus):
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
     variables = {variable["name"] for variable in dashboard["templating"]["list"]}
@@ -275,6 +313,7 @@ def main():
             until("nothing was recorded", lambda: prometheus.query("mirror:answers_bucket:rate5m > 0"))
             series_are_right(prometheus, gateways)
             dashboard_works(prometheus)
+            report_is_right(plugin, prometheus, gateways)
         finally:
             prometheus.stop()
             gateways.shutdown()

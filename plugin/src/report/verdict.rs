@@ -1,12 +1,15 @@
 //! What a report says in words: per mirror one line that answers the question, then what explains it. And warnings,
 //! where the numbers cannot be taken at their face.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod subject;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mirror_core::outcome::Outcome;
 use mirror_core::stats::names::{Class, Diagnostic, Word};
 
+use self::subject::{What, subject};
 use super::math::Share;
 use super::model::{Endpoint, Gateway, Mirror, Place, Report};
 use super::text::{moment, percent, percent_range, plural, printable, thousands, words};
@@ -127,57 +130,6 @@ fn beside(mirror: &Mirror) -> String {
         more => plural(more.len() as u64, "endpoint"),
     };
     said + &format!("; not enough pairs on {on} to say")
-}
-
-/// What a place is, in the order in which they are named.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    Field,
-    Body,
-    Header,
-    Trailer,
-    Cookie,
-    Status,
-}
-
-impl What {
-    fn of(place: &Place) -> Self {
-        match place.place.split_once(':').map_or(place.place.as_str(), |(what, _)| what) {
-            "status" => Self::Status,
-            "header" => Self::Header,
-            "trailer" => Self::Trailer,
-            "cookie" => Self::Cookie,
-            "body" => Self::Body,
-            _ => Self::Field,
-        }
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Field => "field",
-            Self::Body => "body",
-            Self::Header => "header",
-            Self::Trailer => "trailer",
-            Self::Cookie => "cookie",
-            Self::Status => "status",
-        }
-    }
-}
-
-/// Places as the subject of a sentence, and whether it is a plural: `2 fields, 1 header and the status`.
-fn subject(places: &[&Place]) -> Option<(String, bool)> {
-    let mut names: BTreeMap<What, BTreeSet<&str>> = BTreeMap::new();
-    for place in places {
-        names.entry(What::of(place)).or_default().insert(&place.place);
-    }
-    let is_plural = names.values().map(BTreeSet::len).sum::<usize>() > 1;
-    let parts = names.iter().map(|(what, names)| match what {
-        What::Status | What::Body => format!("the {}", what.word()),
-        what => plural(names.len() as u64, what.word()),
-    });
-    let mut parts: Vec<String> = parts.collect();
-    let last = parts.pop()?;
-    Some((if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }, is_plural))
 }
 
 fn with_status_note(mirror: &Mirror) -> Option<String> {
@@ -333,8 +285,8 @@ fn partial_warnings(report: &Report) -> impl Iterator<Item = Warning> {
     let anew = report.span.began_anew.iter().map(|name| Warning {
         code: "began_anew",
         about: name.clone(),
-        text: "it began to count anew in this time, since it was restarted or its module was replaced. What it had counted \
-               before is lost."
+        text: "it began to count anew in this time: it was started, or its module was replaced. What it had counted before is \
+               not in the report."
             .to_owned(),
     });
     missing.chain(anew)

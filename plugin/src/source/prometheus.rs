@@ -5,8 +5,9 @@
 //! and others).
 //!
 //! What it cannot know: whatever an Envoy counted between its last scrape and its end; and how many workers an Envoy has, so
-//! that one which has stopped while others compare is not noticed (the alerts of examples/monitoring do). A rare character
-//! of a relabelled name stays encoded, as it is in the label.
+//! that one which has stopped while others compare is not noticed (the alerts of examples/monitoring do). A gateway of which the
+//! first sample lies within the time is taken to have started then, and is named. A rare character of a relabelled name stays
+//! encoded, as it is in the label.
 
 mod api;
 mod increase;

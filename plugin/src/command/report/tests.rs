@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::admin::testing::FakeEnvoy;
+use crate::report::model::Missing;
 use crate::source::Module;
 use crate::source::baseline::Store;
 use mirror_core::outcome::Outcome;
@@ -141,5 +142,17 @@ fn comparisons_have_formats_of_their_own() {
         let shown = format.render_comparison(&comparison);
         let is_known = !matches!(format, Format::Html | Format::Junit | Format::Name);
         assert_eq!(shown.is_ok_and(|text| !text.is_empty()), is_known, "{format:?}");
+    }
+}
+
+#[test]
+fn every_format_says_what_is_missing_and_which_time_it_covers() {
+    let mut report = crate::report::samples::full().report();
+    report.span.since = Some(1_796_047_652);
+    report.missing = vec![Missing { name: "gw-1".to_owned(), reason: "no answer".to_owned() }];
+    for format in Format::value_variants().iter().filter(|format| **format != Format::Name) {
+        let text = format.render(&report, &[]);
+        assert!(text.contains("gw-1") && text.contains("no answer"), "{format:?}: {text}");
+        assert!(text.contains("2026-11-30"), "{format:?}: {text}");
     }
 }

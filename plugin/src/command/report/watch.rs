@@ -66,9 +66,9 @@ fn says_the_same(before: &Report, now: &Report) -> bool {
 /// A terminal's second screen, which leaves what was on the first one as it was.
 struct Screen;
 
-/// To the second screen, without a cursor, and back.
-const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
-const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
+/// To the second screen, without a cursor, where lines that are too long are cut rather than wrapped; and back.
+const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
+const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 
 impl Screen {
     fn open() -> anyhow::Result<Self> {
