@@ -68,14 +68,14 @@ fn cluster(target: &Target) -> String {
 
 async fn read_endpoints(admin: &Admin, names: Vec<String>) -> Result<BTreeMap<String, Endpoints>, AdminError> {
     let mut found = BTreeMap::new();
-    for kind in ["dynamic", "static"] {
-        let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
-        if !missing.is_empty() {
-            found.append(&mut endpoints::read(admin.get(&endpoints::path(kind, &missing)).await?.json()?));
-        }
-    }
     for name in names {
-        found.entry(name).or_default();
+        let mut endpoints = None;
+        for kind in ["dynamic", "static"] {
+            if endpoints.is_none() {
+                endpoints = endpoints::read(admin.get(&endpoints::path(kind, &name)).await?.json()?).remove(&name);
+            }
+        }
+        found.insert(name, endpoints.unwrap_or_default());
     }
     Ok(found)
 }

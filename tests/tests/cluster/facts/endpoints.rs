@@ -1,5 +1,6 @@
 //! How a gateway tells whether a cluster is there and has endpoints.
 
+use mirror_tests::client::{Protocol, Request, once};
 use mirror_tests::cluster::{Gateway, on_cluster};
 use mirror_tests::wait;
 use serde_json::{Value, json};
@@ -48,6 +49,21 @@ fn the_endpoints_of_a_cluster_are_dumped_by_its_name() {
             let found =
                 wait::until("the cluster", async || health(gateway, &format!("outbound|80||{name}")).await).await;
             assert_eq!(found, Vec::<String>::new());
+        }
+    });
+}
+
+#[test]
+fn names_of_more_than_a_hundred_characters_cannot_be_asked_for_at_once() {
+    on_cluster(async |cluster| {
+        for gateway in cluster.gateways() {
+            let answered = async |regex: &str| {
+                let path = format!("/config_dump?resource=dynamic_endpoint_configs&include_eds&name_regex={regex}");
+                let answer = once(gateway.envoy().admin(), Protocol::Http1, &Request::get(path)).await;
+                answer.expect("an answer").status
+            };
+            assert_eq!(answered(&format!("%5E%28{}%7C{}%29%24", "a".repeat(60), "b".repeat(60))).await, 400);
+            assert_eq!(answered(&format!("%5E{}.%2A%24", "a".repeat(75))).await, 200);
         }
     });
 }
