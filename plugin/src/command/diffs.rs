@@ -2,21 +2,25 @@
 
 mod gather;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 use mirror_core::divergence::Kind;
 use mirror_core::place::Pattern;
 
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::completion;
 use crate::diffs::filter::{Endpoint, Filter, Since};
 use crate::diffs::json::{self, Missing};
 use crate::diffs::suggest::{suggest, yaml};
 use crate::diffs::text::Text;
 use crate::diffs::{Example, sort};
 use crate::output::{self, message};
+use crate::report::text::printable;
 use gather::Source;
 
 /// Show examples of what differs, from the logs of the gateways.
@@ -34,7 +38,7 @@ use gather::Source;
     kubectl mirror diffs --file logs/envoy.log")]
 pub struct Args {
     /// The service whose mirror's examples are shown; all of the namespace where it is left out. Also NAMESPACE/NAME.
-    #[arg(value_name = "SERVICE")]
+    #[arg(value_name = "SERVICE", add = ArgValueCandidates::new(completion::mirrored))]
     name: Option<String>,
 
     /// All namespaces.
@@ -120,6 +124,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         examples.drain(..examples.len().saturating_sub(last));
     }
     if args.suggest_rules {
+        check_mirror(&examples)?;
         let suggestions = suggest(examples.iter().map(|example| &example.line));
         output::data(&yaml::render(&suggestions))?;
     } else {
@@ -129,6 +134,21 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         message(format_args!("No examples found in {source}."));
     }
     Ok(ExitStatus::Success)
+}
+
+/// Rules are those of one mirror: what is noise in one service need not be noise in another.
+fn check_mirror(examples: &[Example]) -> Result<()> {
+    let mirrors: BTreeSet<_> = examples.iter().map(|example| example.line.mirror.as_str()).collect();
+    match mirrors.len() {
+        0 | 1 => Ok(()),
+        _ => {
+            let names: Vec<_> = mirrors.into_iter().map(printable).collect();
+            bail!(
+                "these are examples of several mirrors, and rules are suggested for one; name it: {}",
+                names.join(", ")
+            )
+        }
+    }
 }
 
 fn show(examples: &[Example], missing: &[Missing], format: Format) -> Result<()> {
@@ -185,4 +205,22 @@ fn parse_kind(word: &str) -> Result<Kind, String> {
         let words: Vec<_> = Kind::ALL.into_iter().map(Kind::as_str).collect();
         format!("expected one of {}", words.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mirror_core::example::Line;
+
+    use super::*;
+    use crate::diffs::testing::{example, line};
+
+    #[test]
+    fn rules_are_suggested_for_one_mirror() {
+        let own = example("/a", "1", "2");
+        let other = Example { line: Line { mirror: "shop/stock".into(), ..line("/a", "1", "2") }, ..own.clone() };
+        check_mirror(&[]).expect("nothing");
+        check_mirror(&[own.clone(), own.clone()]).expect("one mirror");
+        let error = check_mirror(&[own, other]).expect_err("two mirrors").to_string();
+        assert!(error.ends_with("name it: shop/cart, shop/stock"), "{error}");
+    }
 }

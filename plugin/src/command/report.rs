@@ -222,3 +222,6 @@ fn read_examples(path: &Path) -> anyhow::Result<Examples> {
         .with_context(|| format!("cannot read examples from {}", path.display()))?;
     Ok(examples)
 }
+
+#[cfg(test)]
+mod tests;

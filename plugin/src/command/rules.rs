@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use clap_complete::ArgValueCandidates;
 use mirror_core::config::Rules;
 
 use super::common::{self, DryRun, Waiting};
 use crate::cli::ExitStatus;
 use crate::cluster::{ApplyOptions, Change, Cluster, Connection, Error, Pod};
+use crate::completion;
 use crate::intent::{Intent, MirrorName, Strategy};
 use crate::knative::Plan;
 use crate::output::{self, message};
@@ -34,7 +36,7 @@ use edit::Edited;
     KUBE_EDITOR=nano kubectl mirror rules hello --edit")]
 pub struct Args {
     /// The service whose mirror it is.
-    #[arg(value_name = "SERVICE", value_parser = common::parse_service)]
+    #[arg(value_name = "SERVICE", value_parser = common::parse_service, add = ArgValueCandidates::new(completion::mirrored))]
     service: String,
 
     /// Replace the rules by those of this file; - for standard input.

@@ -28,19 +28,23 @@ impl fmt::Display for Endpoints {
     }
 }
 
-/// Envoy refuses regular expressions (RE2) whose program has more than 100 steps, and each character may be one. A few are
-/// left for `.*`.
-const MOST_CHARACTERS: usize = 75;
-
-/// The page with the endpoints of this cluster: Envoy lists every active cluster there, also one without any. Those of
-/// other clusters stand there too where a long name begins alike. (`/clusters` can be filtered from Envoy 1.37 on only.)
-/// `kind` is `dynamic` for what a control plane brought, `static` for what stands in the bootstrap.
+/// The page with the endpoints of a cluster, and of others that begin alike where its name is long: Envoy lists every active
+/// cluster there, also one without any. (`/clusters` can be filtered from Envoy 1.37 on only.) `kind` is `dynamic` for what
+/// a control plane brought, `static` for what stands in the bootstrap.
 pub(super) fn path(kind: &str, cluster: &str) -> String {
-    let regex = match cluster.char_indices().nth(MOST_CHARACTERS) {
-        Some((end, _)) => format!("{}.*", escape(&cluster[..end])),
-        None => escape(cluster),
-    };
-    format!("/config_dump?include_eds&resource={kind}_endpoint_configs&name_regex=%5E{}%24", encode(&regex))
+    format!("/config_dump?include_eds&resource={kind}_endpoint_configs&name_regex={}", encode(&pattern(cluster)))
+}
+
+/// Characters of a name that are asked for. Envoy refuses an expression that RE2 needs more than 100 instructions for:
+/// about one for each character, and a dozen for the rest of a name.
+const ASKED: usize = 80;
+
+/// A regular expression that matches this name, as a whole or by its beginning.
+fn pattern(name: &str) -> String {
+    match name.char_indices().nth(ASKED).and_then(|(end, _)| name.get(..end)) {
+        Some(beginning) => escape(beginning) + ".*",
+        None => escape(name),
+    }
 }
 
 /// Reads that page.
@@ -122,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_asked_for_literally_as_far_as_envoy_takes_them() {
-        let page = "/config_dump?include_eds&resource=dynamic_endpoint_configs&name_regex=%5E";
-        assert_eq!(path("dynamic", "outbound|80||a-b.c"), format!("{page}outbound%5C%7C80%5C%7C%5C%7Ca%5C-b%5C.c%24"));
-        let (longest, longer) = ("a".repeat(MOST_CHARACTERS), "a".repeat(MOST_CHARACTERS + 1));
-        assert_eq!(path("dynamic", &longest), format!("{page}{longest}%24"));
-        assert_eq!(path("dynamic", &longer), format!("{page}{longest}.%2A%24"));
+    fn names_are_asked_for_literally_and_long_ones_by_their_beginning() {
+        let page = "/config_dump?include_eds&resource=dynamic_endpoint_configs&name_regex=";
+        let expected = format!("{page}outbound%5C%7C80%5C%7C%5C%7Ca%5C-b%5C.c");
+        assert_eq!(path("dynamic", "outbound|80||a-b.c"), expected);
+        assert_eq!(path("dynamic", &"x".repeat(ASKED)), format!("{page}{}", "x".repeat(ASKED)));
+        assert_eq!(path("dynamic", &"x".repeat(ASKED + 1)), format!("{page}{}.%2A", "x".repeat(ASKED)));
     }
 }

@@ -17,7 +17,7 @@
 //! | `.pairs`, `.compared`, `.triples` | all pairs; those that were compared; those compared with a secondary too |
 //! | `.diverged` | a share of the compared pairs, without those that turned out to differ by noise alone |
 //! | `.outcomes[]` | `outcome`, `reason` (or null), `pairs`; they add up to `.pairs` |
-//! | `.places[]` | `place`, `kind`, `noise` (whether it differs by itself), `pairs` (a share of the compared pairs), `tallies` (`diverged`, `noise`, `secondary`), `example` (`primary`, `candidate`, `endpoint`, `pair` (its id); or null) |
+//! | `.places[]` | `place`, `kind`, `noise` (whether it differs by itself), `with_status` (whether it comes and goes in no more pairs than the status differs in, and so probably in the same), `pairs` (a share of the compared pairs), `tallies` (`diverged`, `noise`, `secondary`), `example` (`primary`, `candidate`, `endpoint`, `pair` (its id); or null) |
 //! | `.endpoints[]` | `endpoint`, `pairs`, and of these `match`, `diverged`, `noise`, `incomplete`, `skipped` |
 //! | `.statuses[]` | `primary`, `candidate`, `pairs` |
 //! | `.latency` | `primary` and `candidate`, each `p50`, `p90`, `p99` in nanoseconds and `buckets` (how many answers by number of the bucket: 0 is faster than 50 µs, each next one ends an eighth of an octave later); or null |
@@ -163,6 +163,7 @@ struct Place<'a> {
     place: &'a str,
     kind: &'static str,
     noise: bool,
+    with_status: bool,
     pairs: Share,
     tallies: Tallies,
     example: Option<Example<'a>>,
@@ -239,6 +240,8 @@ impl<'a> From<&'a model::Gateway> for Gateway<'a> {
 impl<'a> From<&'a model::Mirror> for Mirror<'a> {
     fn from(mirror: &'a model::Mirror) -> Self {
         let said = verdict(mirror);
+        let with_it = mirror.with_status();
+        let with_status = |place: &model::Place| with_it.iter().any(|with_it| std::ptr::eq(*with_it, place));
         let outcome = |&(outcome, pairs): &(mirror_core::outcome::Outcome, u64)| Outcome {
             outcome: outcome.class(),
             reason: outcome.reason(),
@@ -255,7 +258,7 @@ impl<'a> From<&'a model::Mirror> for Mirror<'a> {
             triples: mirror.triples,
             diverged: mirror.diverged().into(),
             outcomes: mirror.outcomes.iter().map(outcome).collect(),
-            places: mirror.places.iter().map(Place::from).collect(),
+            places: mirror.places.iter().map(|place| Place::new(place, with_status(place))).collect(),
             endpoints: mirror.endpoints.iter().map(Endpoint::from).collect(),
             statuses: mirror.statuses.iter().map(statuses).collect(),
             latency: mirror.latency.as_ref().and_then(latency),
@@ -275,8 +278,8 @@ impl From<math::Share> for Share {
     }
 }
 
-impl<'a> From<&'a model::Place> for Place<'a> {
-    fn from(place: &'a model::Place) -> Self {
+impl<'a> Place<'a> {
+    fn new(place: &'a model::Place, with_status: bool) -> Self {
         let example = place.example.as_ref().map(|example| Example {
             primary: example.primary.as_deref(),
             candidate: example.candidate.as_deref(),
@@ -287,6 +290,7 @@ impl<'a> From<&'a model::Place> for Place<'a> {
             place: &place.place,
             kind: place.kind.as_str(),
             noise: place.is_noise,
+            with_status,
             pairs: place.share().into(),
             tallies: Tallies { diverged: place.diverged, noise: place.noise, secondary: place.secondary },
             example,

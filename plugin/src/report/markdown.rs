@@ -55,7 +55,7 @@ fn said(mirror: &Mirror) -> String {
 }
 
 fn what_differs(mirror: &Mirror) -> String {
-    let rows = mirror.differing().map(|place| {
+    let rows = mirror.on_their_own().into_iter().map(|place| {
         let share = place.share();
         [code(&place.place), place.kind.to_string(), thousands(share.count), rate(share), example(place)]
     });

@@ -222,6 +222,23 @@ impl Mirror {
         self.places.iter().filter(|place| !place.is_noise)
     }
 
+    /// Places of the body that are missing, added or of another type in no more pairs than the status differs in. Probably they
+    /// are what an error's body lacks, or has instead, and no differences of their own; counts alone cannot tell for certain.
+    /// None where there is only one: it may as well stand for itself.
+    pub fn with_status(&self) -> Vec<&Place> {
+        let status = self.differing().find(|place| place.place == "status").map_or(0, |place| place.diverged);
+        let is_of_body = |place: &Place| place.place.starts_with('/') || place.place == "body";
+        let with_it = self.differing().filter(|place| place.kind.is_of_shape() && is_of_body(place));
+        let with_it: Vec<_> = with_it.filter(|place| place.diverged <= status).collect();
+        if with_it.len() > 1 { with_it } else { Vec::new() }
+    }
+
+    /// Places that differ, but for those that do where the status does.
+    pub fn on_their_own(&self) -> Vec<&Place> {
+        let with_status = self.with_status();
+        self.differing().filter(|place| !with_status.iter().any(|with_it| std::ptr::eq(*with_it, *place))).collect()
+    }
+
     /// Places that differ by themselves.
     pub fn noisy(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().filter(|place| place.is_noise)

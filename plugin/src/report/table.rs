@@ -112,7 +112,7 @@ fn said(mirror: &Mirror, look: Look) -> String {
 const WHAT_DIFFERS: &str = "WHAT DIFFERS";
 
 fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
-    let places: Vec<&Place> = mirror.differing().collect();
+    let places: Vec<&Place> = if look.wide { mirror.differing().collect() } else { mirror.on_their_own() };
     let heading = if places.iter().any(|place| place.example.is_some()) { "PRIMARY → CANDIDATE" } else { "" };
     let mut columns = vec![
         (WHAT_DIFFERS, Column::Left),
@@ -144,7 +144,12 @@ fn what_differs(mirror: &Mirror, look: Look) -> Option<String> {
     let for_names = widest(&names).min(free.saturating_sub(for_examples)).max(width(WHAT_DIFFERS));
     grid.fill(0, names.iter().map(|name| cut_start(name, for_names)));
     grid.fill(4, examples(free.saturating_sub(for_names)));
-    finish(grid, places.len(), "place", look)
+    let with_status = mirror.differing().count().saturating_sub(places.len()) as u64;
+    let folded = match with_status {
+        0 => String::new(),
+        n => format!("… and {} that come and go with the status (all with -o wide)\n", plural(n, "place")),
+    };
+    finish(grid, places.len(), "place", look).map(|text| text + &folded)
 }
 
 fn noise(mirror: &Mirror, look: Look) -> Option<String> {

@@ -1,13 +1,14 @@
 //! What a report says in words: per mirror one line that answers the question, then what explains it. And warnings,
 //! where the numbers cannot be taken at their face.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mirror_core::outcome::Outcome;
 use mirror_core::stats::names::{Class, Diagnostic, Word};
 
 use super::math::Share;
-use super::model::{Gateway, Mirror, Report};
+use super::model::{Endpoint, Gateway, Mirror, Place, Report};
 use super::text::{moment, percent, percent_range, plural, printable, thousands, words};
 use crate::source::Module;
 
@@ -47,7 +48,7 @@ impl Answer {
 pub struct Verdict {
     /// In one word.
     pub answer: Answer,
-    /// In one line, without the mirror's name: `3 places differ in 12.4 % of 1,203 pairs`.
+    /// In one line, without the mirror's name: `2 fields and the status differ in 12.4 % of 1,203 pairs`.
     pub headline: String,
     /// What one needs to know beside it, a sentence each.
     pub notes: Vec<String>,
@@ -58,6 +59,7 @@ pub fn verdict(mirror: &Mirror) -> Verdict {
     let answer = answer(mirror);
     let notes = [
         interval_note(mirror, answer),
+        with_status_note(mirror),
         secondary_note(mirror, answer),
         noise_note(mirror),
         late_noise_note(mirror),
@@ -71,14 +73,14 @@ fn answer(mirror: &Mirror) -> Answer {
     match (mirror.compared(), mirror.diverged().count) {
         (0, _) => Answer::Nothing,
         (_, 1..) => Answer::Differs,
-        _ if ceiling(mirror) > MIGHT_DIFFER => Answer::TooFew,
+        (compared, 0) if ceiling(compared) > MIGHT_DIFFER => Answer::TooFew,
         _ => Answer::Same,
     }
 }
 
-/// The share of all pairs that might differ although none did.
-fn ceiling(mirror: &Mirror) -> f64 {
-    Share::new(0, mirror.compared()).interval().map_or(1.0, |(_, high)| high)
+/// The share of all pairs that might differ although none of those compared did.
+fn ceiling(compared: u64) -> f64 {
+    Share::new(0, compared).interval().map_or(1.0, |(_, high)| high)
 }
 
 fn headline(mirror: &Mirror, answer: Answer) -> String {
@@ -89,20 +91,109 @@ fn headline(mirror: &Mirror, answer: Answer) -> String {
         Answer::Nothing => format!("none of {} could be compared", plural(mirror.pairs(), "pair")),
         Answer::TooFew => format!("not enough pairs to say ({}): none differs so far", thousands(mirror.compared())),
         Answer::Same => {
-            format!(
-                "no difference found in {compared} (with 95 % confidence, at most {} differ)",
-                percent(ceiling(mirror))
-            )
+            let ceiling = percent(ceiling(mirror.compared()));
+            let said = format!("no difference found in {compared} (with 95 % confidence, at most {ceiling} differ)");
+            said + &beside(mirror)
         }
         Answer::Differs => {
             let rate = percent(mirror.diverged().rate().unwrap_or(0.0));
-            match mirror.differing().count() {
-                0 => format!("{rate} of {compared} differ"),
-                1 => format!("1 place differs in {rate} of {compared}"),
-                n => format!("{n} places differ in {rate} of {compared}"),
-            }
+            let said = match subject(&mirror.on_their_own()) {
+                None => format!("{rate} of {compared} differ"),
+                Some((what, false)) => format!("{what} differs in {rate} of {compared}"),
+                Some((what, true)) => format!("{what} differ in {rate} of {compared}"),
+            };
+            said + &beside(mirror)
         }
     }
+}
+
+/// What a headline says beside its answer: what noise explains, and of which endpoints too little is known.
+fn beside(mirror: &Mirror) -> String {
+    let noisy: Vec<&Place> = mirror.noisy().collect();
+    let names: BTreeSet<&str> = noisy.iter().map(|place| place.place.as_str()).collect();
+    let kinds: BTreeSet<What> = noisy.iter().map(|place| What::of(place)).collect();
+    let mut said = String::new();
+    if !names.is_empty() {
+        let what = kinds.first().filter(|_| kinds.len() == 1).map_or("place", |what| what.word());
+        said.push_str(&format!("; noise explains {}", plural(names.len() as u64, &format!("more {what}"))));
+    }
+    let is_unsure =
+        |endpoint: &&Endpoint| endpoint.diverged().count == 0 && ceiling(endpoint.compared()) > MIGHT_DIFFER;
+    let unsure: Vec<&Endpoint> = mirror.endpoints.iter().filter(is_unsure).collect();
+    let on = match unsure.as_slice() {
+        [] => return said,
+        [one] => printable(&one.name),
+        [one, other] => format!("{} and {}", printable(&one.name), printable(&other.name)),
+        more => plural(more.len() as u64, "endpoint"),
+    };
+    said + &format!("; not enough pairs on {on} to say")
+}
+
+/// What a place is, in the order in which they are named.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Field,
+    Body,
+    Header,
+    Trailer,
+    Cookie,
+    Status,
+}
+
+impl What {
+    fn of(place: &Place) -> Self {
+        match place.place.split_once(':').map_or(place.place.as_str(), |(what, _)| what) {
+            "status" => Self::Status,
+            "header" => Self::Header,
+            "trailer" => Self::Trailer,
+            "cookie" => Self::Cookie,
+            "body" => Self::Body,
+            _ => Self::Field,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Field => "field",
+            Self::Body => "body",
+            Self::Header => "header",
+            Self::Trailer => "trailer",
+            Self::Cookie => "cookie",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// Places as the subject of a sentence, and whether it is a plural: `2 fields, 1 header and the status`.
+fn subject(places: &[&Place]) -> Option<(String, bool)> {
+    let mut names: BTreeMap<What, BTreeSet<&str>> = BTreeMap::new();
+    for place in places {
+        names.entry(What::of(place)).or_default().insert(&place.place);
+    }
+    let is_plural = names.values().map(BTreeSet::len).sum::<usize>() > 1;
+    let parts = names.iter().map(|(what, names)| match what {
+        What::Status | What::Body => format!("the {}", what.word()),
+        what => plural(names.len() as u64, what.word()),
+    });
+    let mut parts: Vec<String> = parts.collect();
+    let last = parts.pop()?;
+    Some((if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }, is_plural))
+}
+
+fn with_status_note(mirror: &Mirror) -> Option<String> {
+    const MOST_NAMES: usize = 5;
+    let places = mirror.with_status();
+    let names: BTreeSet<&str> = places.iter().map(|place| place.place.as_str()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| printable(name)).collect();
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "Where the status differs, so probably does the rest of the body: {}{more} come and go in no more pairs than that.",
+        shown.join(", ")
+    ))
 }
 
 fn interval_note(mirror: &Mirror, answer: Answer) -> Option<String> {

@@ -85,7 +85,7 @@ fn data_goes_to_stdout_and_all_else_to_stderr() {
             "",
             &format!("error: mirror.kubectl-mirror \"hello\" not found in namespace {namespace}\n"),
         );
-        is(&mirror(&["disable", "--all"]), 0, "", "No mirrors found.\n");
+        is(&mirror(&["disable", "--all"]), 0, "", &format!("No mirrors found in namespace {namespace}.\n"));
         let host = hello.host();
         let enabled = "mirror.kubectl-mirror/hello created\n";
         let told = format!(
@@ -166,7 +166,7 @@ fn kubectl_completes_what_is_in_the_cluster() {
         let none: [&str; 0] = [];
         assert_eq!(completed(&in_namespace(&["disable"], "h")), none);
         done(&admin.mirror(&[&wish[..], &["-n", namespace]].concat()));
-        for command in ["enable", "generate", "status", "report", "disable", "sync"] {
+        for command in ["enable", "generate", "status", "report", "diffs", "rules", "disable", "sync"] {
             assert_eq!(completed(&in_namespace(&[command], "h")), ["hello"], "{command}");
             assert_eq!(completed(&in_namespace(&[command], "x")), none, "{command}");
         }

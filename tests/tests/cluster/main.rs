@@ -10,6 +10,7 @@ mod gitops;
 mod harness;
 mod hello;
 mod kubectl;
+mod many;
 mod overlay;
 mod refusals;
 mod roles;

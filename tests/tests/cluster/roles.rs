@@ -281,6 +281,8 @@ fn a_platform_team_runs_the_filter_and_mirrors_any_service() {
             &["status", "hello", "-n", namespace],
             &["list", "-A"],
             &["report", "hello", "-n", namespace],
+            &["diffs", "hello", "-n", namespace],
+            &["rules", "hello", "-n", namespace],
             &["repair"],
             &["disable", "hello", "-n", namespace],
             &["version"],

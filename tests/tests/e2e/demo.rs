@@ -58,12 +58,20 @@ fn the_demos_reports_are_right_to_the_last_count() {
         let all = [&failed[..], &stamps_lost, &stamps, &planned, &price].concat();
         assert_eq!(places(mirror, false), expected(&all));
 
+        let headline =
+            "5 fields and the status differ in 90.0 % of 400 pairs; not enough pairs on GET /reports/daily to say";
+        assert_eq!(mirror["verdict"]["headline"], headline);
+
         // The secondary explains the stamps, the rules the new field and the order.
         let mirror = &what_is_left["mirrors"][0];
         assert_eq!(outcomes(mirror), BTreeMap::from([("match", 40), ("diverged", 44), ("noise", 316)]));
         let left = [&failed[..1], &failed[2..], &stamps_lost, &price].concat();
         assert_eq!(places(mirror, false), expected(&left));
         assert_eq!(places(mirror, true), expected(&stamps));
+        // What a 500 lacks is not counted once more.
+        let headline = "1 field and the status differ in 11.0 % of 400 pairs; noise explains 2 more fields; not enough pairs on 3 \
+                        endpoints to say";
+        assert_eq!(mirror["verdict"]["headline"], headline);
         assert!(stderr.contains("that version 2 has seen: 0."), "{stderr}");
     });
 }

@@ -85,6 +85,12 @@ impl Reader {
         Ok(Self { source, selection, examples, baselines })
     }
 
+    /// The same with baselines of another place.
+    #[cfg(test)]
+    pub fn with_baselines(self, baselines: Store) -> Self {
+        Self { baselines: self.baselines.map(|_| baselines), ..self }
+    }
+
     /// Which mirrors are meant.
     pub fn selection(&self) -> &Selection {
         &self.selection

@@ -1,7 +1,9 @@
 //! What becomes of counters: sums, noise, order.
 
 use mirror_core::outcome::{Incomplete, Skip};
+use mirror_core::stats::histogram::bucket_of;
 use mirror_core::stats::names::Text;
+use proptest::prelude::*;
 
 use super::*;
 use crate::report::model::Place;
@@ -91,4 +93,40 @@ fn a_mirror_that_counted_nothing_is_none() {
     let mut snapshot = Snapshot::default();
     snapshot.counters.insert(Metric::Pairs { mirror: Text::new("a/b"), outcome: Outcome::Match }, 0);
     assert_eq!(report(&snapshot, &Examples::default()).mirrors, []);
+}
+
+/// What an Envoy has counted whose answers took so long: the primary's and the candidate's, in nanoseconds.
+fn envoy(answers: &[(u64, u64)]) -> Snapshot {
+    let mut snapshot = Snapshot { instances: vec![Instance::default()], ..Snapshot::default() };
+    let mut count = |metric| *snapshot.counters.entry(metric).or_default() += 1;
+    for (primary, candidate) in answers {
+        let mirror = || Text::new("a/b");
+        count(Metric::Pairs { mirror: mirror(), outcome: Outcome::Match });
+        for (side, ns) in [(Side::Primary, *primary), (Side::Candidate, *candidate)] {
+            count(Metric::Latency { mirror: mirror(), side, bucket: bucket_of(ns) });
+        }
+    }
+    snapshot
+}
+
+/// Of all times the one that a share `q` of them did not exceed.
+fn exact(mut times: Vec<u64>, q: f64) -> u64 {
+    times.sort_unstable();
+    let rank = (q * times.len() as f64).ceil().max(1.0) as usize;
+    times[rank - 1]
+}
+
+proptest! {
+    #[test]
+    fn quantiles_over_several_envoys_are_those_of_all_their_answers(
+        envoys in prop::collection::vec(prop::collection::vec((1_u64..1 << 40, 1_u64..1 << 40), 1..60), 1..5),
+        q in prop::sample::select(vec![0.5, 0.9, 0.99]),
+    ) {
+        let counted = Gathered { envoys: envoys.iter().map(|answers| envoy(answers)).collect(), ..Gathered::default() };
+        let report = gathered(&counted, &Examples::default());
+        let (primary, candidate) = report.mirrors[0].latency.as_ref().and_then(|latency| latency.quantile(q)).expect("both");
+        let (primaries, candidates) = envoys.concat().into_iter().unzip();
+        prop_assert_eq!(bucket_of(primary), bucket_of(exact(primaries, q)));
+        prop_assert_eq!(bucket_of(candidate), bucket_of(exact(candidates, q)));
+    }
 }

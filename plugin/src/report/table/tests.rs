@@ -1,5 +1,6 @@
 //! What people get to see, as snapshots.
 
+use mirror_core::divergence::Kind;
 use mirror_core::outcome::Outcome;
 
 use super::*;
@@ -54,6 +55,18 @@ fn no_pairs_yet() {
 #[test]
 fn the_comparison_has_stopped() {
     insta::assert_snapshot!("stopped_80", shown(&stopped(), 80));
+}
+
+#[test]
+fn what_comes_and_goes_with_the_status_is_folded() {
+    let sample = || {
+        let sample = Sample::new("a/b").pairs(Outcome::Match, 90).pairs(Outcome::Diverged, 10);
+        let sample = sample.place("status", Kind::Value, [10, 0, 0]).place("/price", Kind::Value, [3, 0, 0]);
+        sample.place("/id", Kind::Missing, [10, 0, 0]).place("/error", Kind::Added, [10, 0, 0])
+    };
+    insta::assert_snapshot!("with_status_80", shown(&sample(), 80));
+    let wide = render(&sample().report(), Look { width: 80, colour: false, wide: true });
+    assert!(["/id ", "/error "].iter().all(|place| wide.lines().any(|line| line.starts_with(place))), "{wide}");
 }
 
 #[test]

@@ -24,8 +24,18 @@ const LATE_100: &str =
 fn headlines() {
     let one = || sample().pairs(Outcome::Match, 999).pairs(Outcome::Diverged, 1);
     for (sample, answer, headline) in [
-        (full(), Answer::Differs, "5 places differ in 12.4 % of 1,203 pairs"),
-        (one().place("/x", Kind::Value, [1, 0, 0]), Answer::Differs, "1 place differs in 0.10 % of 1,000 pairs"),
+        (
+            full(),
+            Answer::Differs,
+            "3 fields, 1 header and the status differ in 12.4 % of 1,203 pairs; noise explains 2 more fields",
+        ),
+        (one().place("body", Kind::Type, [1, 0, 0]), Answer::Differs, "the body differs in 0.10 % of 1,000 pairs"),
+        (
+            one().place("cookie:a", Kind::Value, [1, 0, 0]).place("cookie:a", Kind::Added, [1, 0, 0]),
+            Answer::Differs,
+            "1 cookie differs in 0.10 % of 1,000 pairs",
+        ),
+        (one().place("/x", Kind::Value, [1, 0, 0]), Answer::Differs, "1 field differs in 0.10 % of 1,000 pairs"),
         (one(), Answer::Differs, "0.10 % of 1,000 pairs differ"),
         (one().unnamed_place(Tally::Diverged, 1), Answer::Differs, "0.10 % of 1,000 pairs differ"),
         (
@@ -42,6 +52,53 @@ fn headlines() {
         let (said_answer, said_headline, _) = said(&sample);
         assert_eq!((said_answer, said_headline.as_str()), (answer, headline));
     }
+}
+
+#[test]
+fn endpoints_of_which_too_little_is_known_are_named() {
+    let sample = || all_match(900).pairs(Outcome::Diverged, 9).place("/x", Kind::Value, [9, 0, 0]);
+    let seen = |sample: Sample, endpoint: &str, class, n| sample.endpoint(endpoint, class, n);
+    let one = seen(seen(sample(), "GET /a", Class::Match, 72), "GET /many", Class::Match, 73);
+    let differs = seen(one.pairs(Outcome::Match, 0), "GET /differs", Class::Diverged, 9);
+    assert!(said(&differs).1.ends_with(" pairs; not enough pairs on GET /a to say"), "{}", said(&differs).1);
+    let two = seen(differs, "GET /b", Class::Incomplete, 100);
+    assert!(said(&two).1.ends_with("; not enough pairs on GET /b and GET /a to say"), "{}", said(&two).1);
+    let three = seen(two, "GET /c", Class::Match, 1);
+    assert!(said(&three).1.ends_with("; not enough pairs on 3 endpoints to say"), "{}", said(&three).1);
+    let same = seen(all_match(1203), "GET /a", Class::Match, 3);
+    assert!(said(&same).1.ends_with(" differ); not enough pairs on GET /a to say"), "{}", said(&same).1);
+}
+
+/// A candidate that fails in 12 pairs, with a field that is missing of itself.
+fn failing() -> Sample {
+    sample()
+        .pairs(Outcome::Match, 950)
+        .pairs(Outcome::Diverged, 50)
+        .place("status", Kind::Value, [12, 0, 0])
+        .place("/id", Kind::Missing, [12, 0, 0])
+        .place("/name", Kind::Missing, [7, 0, 0])
+        .place("/error", Kind::Added, [12, 0, 0])
+        .place("/price", Kind::Value, [5, 0, 0])
+        .place("/stock", Kind::Missing, [13, 0, 0])
+        .place("header:etag", Kind::Missing, [12, 0, 0])
+}
+
+#[test]
+fn what_comes_and_goes_with_the_status_is_told_apart() {
+    let (_, headline, notes) = said(&failing());
+    assert_eq!(headline, "2 fields, 1 header and the status differ in 5.0 % of 1,000 pairs");
+    let note = "Where the status differs, so probably does the rest of the body: /error, /id, /name come and go in no more \
+                pairs than that.";
+    assert!(notes.contains(&note.to_owned()), "{notes:#?}");
+    let many = (0..6).fold(failing(), |sample, i| sample.place(&format!("/more{i}"), Kind::Type, [1, 0, 0]));
+    assert!(said(&many).2[1].contains(": /error, /id, /more0, /more1, /more2 and 4 more come"), "{:#?}", said(&many).2);
+    // One alone may as well stand for itself, and without a status there is nothing to go with.
+    let one = sample().pairs(Outcome::Diverged, 100).place("status", Kind::Value, [12, 0, 0]);
+    let one = one.place("/id", Kind::Missing, [12, 0, 0]);
+    assert_eq!(said(&one).1, "1 field and the status differ in 24.0 % of 100 pairs");
+    let none = sample().pairs(Outcome::Diverged, 100).place("/a", Kind::Missing, [2, 0, 0]);
+    let none = none.place("/b", Kind::Missing, [2, 0, 0]);
+    assert_eq!(said(&none).1, "2 fields differ in 4.0 % of 100 pairs");
 }
 
 #[test]
@@ -83,9 +140,12 @@ fn noise_that_was_known_too_late_is_no_difference() {
     assert_eq!(said(&late()).2, ["1 place differs by itself and is not counted.", LATE_100]);
     // A pair that diverges does so at some place: here at most one, or two.
     let one = said(&late().unnamed_place(Tally::Diverged, 1));
-    assert_eq!((one.0, one.1.as_str()), (Answer::Differs, "0.10 % of 1,000 pairs differ"));
+    assert_eq!((one.0, one.1.as_str()), (Answer::Differs, "0.10 % of 1,000 pairs differ; noise explains 1 more field"));
     let two = said(&late().place("/x", Kind::Value, [2, 0, 0]));
-    assert_eq!((two.0, two.1.as_str()), (Answer::Differs, "1 place differs in 0.20 % of 1,000 pairs"));
+    assert_eq!(
+        (two.0, two.1.as_str()),
+        (Answer::Differs, "1 field differs in 0.20 % of 1,000 pairs; noise explains 1 more field")
+    );
 }
 
 #[test]
