@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use kubectl_mirror::local::die_with_this_thread;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -123,7 +124,9 @@ impl Envoy {
         let (stop, stopped) = channel();
         let process = Arc::<Mutex<Process>>::default();
         let note = Arc::clone(&process);
-        // Envoy is ended by the system when the thread that started it ends: it gets a thread of its own.
+        // Envoy is ended by the system when the thread that started it ends, also where nothing is dropped (a cluster's
+        // gateways): it gets a thread of its own.
+        die_with_this_thread(&mut command);
         let warden = std::thread::spawn(move || {
             let child = command.spawn().expect("Envoy starts");
             note.lock().expect("no poison").id = Some(child.id());

@@ -16,5 +16,7 @@ pub use files::Files;
 pub use find::{Envoy, find};
 pub use plan::{Plan, Wish, parse_method, parse_percent};
 pub use process::Process;
+#[cfg(target_os = "linux")]
+pub use process::die_with_this_thread;
 pub use session::Session;
 pub use settle::settle;

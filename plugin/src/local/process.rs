@@ -59,9 +59,9 @@ impl Process {
     }
 }
 
-/// Makes the kernel kill the child when the thread that starts it ends.
+/// Makes the kernel kill the child when the thread that starts it ends, in whatever way that comes about.
 #[cfg(target_os = "linux")]
-fn die_with_this_thread(command: &mut Command) {
+pub fn die_with_this_thread(command: &mut Command) {
     use rustix::process::{Signal, set_parent_process_death_signal};
     // SAFETY: between fork and exec only calls that are safe in a signal handler are allowed; this is one system call.
     unsafe {
