@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{ArgAction, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use kube::Resource;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cluster::{ApplyOptions, Change};
 use crate::completion;
 use crate::envoy::{HeaderMatch, PathMatch};
-use crate::intent::{Intent, Strategy, Through, To};
+use crate::intent::{Intent, MirrorName, Strategy, Through, To};
 use crate::istio::yaml::to_yaml;
 use crate::local;
 use crate::output::{self, message};
@@ -268,12 +268,26 @@ pub fn percent(millionths: u32) -> String {
     format!("{} %", f64::from(millionths) / 10_000.0)
 }
 
-/// Says that there are no mirrors.
-pub fn none_found(which: Which<'_>) {
+/// As kubectl does: that there are none is said, that a named one is not there is an error.
+///
+/// # Errors
+/// The one that is not there.
+pub fn none_found(which: Which<'_>) -> Result<()> {
     match which {
+        Which::One(name) => return Err(not_found(name)),
         Which::Namespace(namespace) => message(format_args!("No mirrors found in namespace {namespace}.")),
-        Which::All | Which::One(_) => message("No mirrors found."),
+        Which::All => message("No mirrors found."),
     }
+    Ok(())
+}
+
+/// That there is no mirror of this name.
+pub fn not_found(name: &MirrorName) -> anyhow::Error {
+    anyhow!(
+        "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
+        name.route,
+        name.namespace
+    )
 }
 
 /// Says which objects could not be looked at.

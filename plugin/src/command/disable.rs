@@ -1,6 +1,6 @@
 //! `kubectl mirror disable`: ends mirrors and leaves nothing of them behind.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap_complete::ArgValueCandidates;
 
 use super::common::{self, DryRun, Waiting};
@@ -49,11 +49,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let name = args.service.as_ref().map(|service| MirrorName::new(&cluster.namespace, service));
-    let which = match &name {
-        Some(name) => Which::One(name),
-        None if args.all_namespaces => Which::All,
-        None => Which::Namespace(&cluster.namespace),
-    };
+    let which = Which::of(name.as_ref(), args.all_namespaces, &cluster);
     let inventory = mirrors(&cluster, which).await?;
     common::unseen(&inventory.unseen);
     for found in &inventory.mirrors {
@@ -63,12 +59,9 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         common::said("mirror", &found.name.route, "deleted", args.dry_run)?;
     }
     let gone = args.let_go(&cluster, &inventory.mirrors).await?;
-    match &name {
-        Some(name) if inventory.mirrors.is_empty() && !gone => {
-            bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
-        }
-        None if inventory.mirrors.is_empty() => common::none_found(which),
-        _ => {}
+    // A mirror that was made half-way may have left the filter alone.
+    if inventory.mirrors.is_empty() && !(gone && name.is_some()) {
+        common::none_found(which)?;
     }
     Ok(ExitStatus::Success)
 }

@@ -124,11 +124,7 @@ async fn find(cluster: &Cluster, name: &MirrorName) -> Result<Found> {
     common::unseen(&inventory.unseen);
     match inventory.mirrors.into_iter().next() {
         Some(found) => Ok(found),
-        None => bail!(
-            "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
-            name.route,
-            name.namespace
-        ),
+        None => Err(common::not_found(name)),
     }
 }
 

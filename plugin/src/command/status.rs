@@ -6,7 +6,7 @@ mod table;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 use clap_complete::ArgValueCandidates;
 use futures_util::{StreamExt, stream};
@@ -115,11 +115,7 @@ pub async fn list(args: ListArgs) -> Result<ExitStatus> {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let name = args.service.as_ref().map(|service| MirrorName::new(&cluster.namespace, service));
-    let which = match &name {
-        Some(name) => Which::One(name),
-        None if args.all_namespaces => Which::All,
-        None => Which::Namespace(&cluster.namespace),
-    };
+    let which = Which::of(name.as_ref(), args.all_namespaces, &cluster);
     show(&cluster, which, &args.showing, Detail::Pods).await
 }
 
@@ -174,12 +170,10 @@ async fn read(cluster: &Cluster, which: Which<'_>) -> Result<(Vec<Standing>, Loo
 /// As kubectl does: an empty list is no error, a name that is not there is one.
 fn nothing(which: Which<'_>, format: Format) -> Result<ExitStatus> {
     match which {
-        Which::One(name) => {
-            bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
-        }
+        _ if matches!(which, Which::One(_)) => common::none_found(which)?,
         _ if format == Format::Json => output::data(&json::render(&[], &Look::default())?)?,
         _ if format == Format::Yaml => output::data(&json::render_yaml(&[], &Look::default())?)?,
-        all => common::none_found(all),
+        _ => common::none_found(which)?,
     }
     Ok(ExitStatus::Success)
 }

@@ -38,19 +38,11 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let name = args.service.as_ref().map(|service| MirrorName::new(&cluster.namespace, service));
-    let which = match &name {
-        Some(name) => Which::One(name),
-        None if args.all_namespaces => Which::All,
-        None => Which::Namespace(&cluster.namespace),
-    };
+    let which = Which::of(name.as_ref(), args.all_namespaces, &cluster);
     let inventory = mirrors(&cluster, which).await?;
     common::unseen(&inventory.unseen);
-    match &name {
-        Some(name) if inventory.mirrors.is_empty() => {
-            bail!("mirror.kubectl-mirror \"{}\" not found in namespace {}", name.route, name.namespace)
-        }
-        None if inventory.mirrors.is_empty() => common::none_found(which),
-        _ => {}
+    if inventory.mirrors.is_empty() {
+        common::none_found(which)?;
     }
     let mut failed = 0;
     for found in &inventory.mirrors {

@@ -12,7 +12,7 @@ mod view;
 mod wait;
 
 pub use endpoints::Endpoints;
-pub use routes::{Carrier, Flaw, LiveMirror};
+pub use routes::{Carrier, Drawn, Flaw, LiveMirror};
 pub use state::{Found, PodState, Route, Summary, Wanted, unserved_hosts};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};

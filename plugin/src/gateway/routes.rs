@@ -6,6 +6,8 @@ use mirror_core::config::{Mirror, Sampling};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::envoy::{MirrorSpec, selector};
+
 /// The request header that carries a mirror's configuration where a route has no metadata of its own.
 const CONFIG_HEADER: &str = "x-mirror-config";
 
@@ -18,6 +20,8 @@ pub struct LiveMirror {
     pub mirror: Option<Mirror>,
     /// How the configuration travels.
     pub carrier: Carrier,
+    /// Which requests are copied; `None` where the routes do not say.
+    pub drawn: Option<Drawn>,
     /// What its routes lack; empty where all is there.
     pub flaws: BTreeSet<Flaw>,
     /// The route configurations that have it: one for each port.
@@ -26,6 +30,33 @@ pub struct LiveMirror {
     pub domains: BTreeSet<String>,
     /// How many routes have it.
     pub routes: usize,
+}
+
+/// Which requests are copied, as far as the mirror's configuration does not say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// Those that this script of the selector marks.
+    Script(String),
+    /// So many of a million, which Envoy draws.
+    Share(u32),
+}
+
+impl Drawn {
+    /// What is said of a mirror that is to be.
+    pub fn of(spec: &MirrorSpec) -> Self {
+        match spec.mirror.sampling {
+            Sampling::Selector => Self::Script(selector::script(spec)),
+            Sampling::Envoy => Self::Share(spec.selection.millionths),
+        }
+    }
+
+    /// Whether two are the same. Istio rounds shares down, from numbers that are not exact.
+    pub fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Share(one), Self::Share(other)) => one.abs_diff(*other) <= 1,
+            (one, other) => one == other,
+        }
+    }
 }
 
 /// How a mirror's configuration travels.
@@ -59,12 +90,15 @@ pub(super) fn read(dump: Dump) -> Vec<LiveMirror> {
                 let Some((carrier, json)) = route.carries() else { continue };
                 let Ok(Named { name }) = serde_json::from_str(&json) else { continue };
                 let mirror = Mirror::from_json(json.as_bytes()).ok();
-                let i = mirrors.iter().position(|known| known.name == name && known.mirror == mirror);
+                let drawn = route.drawn(carrier);
+                let is_same = |known: &LiveMirror| known.name == name && known.mirror == mirror && known.drawn == drawn;
+                let i = mirrors.iter().position(is_same);
                 let i = i.unwrap_or_else(|| {
                     mirrors.push(LiveMirror {
                         name,
                         mirror,
                         carrier,
+                        drawn,
                         flaws: BTreeSet::new(),
                         ports: BTreeSet::new(),
                         domains: BTreeSet::new(),
@@ -113,6 +147,20 @@ impl Route {
             self.request_headers_to_add.iter().find(|add| add.header.key.eq_ignore_ascii_case(CONFIG_HEADER))?;
         // Envoy substitutes `%…%` in values; `%%` stands for `%`.
         Some((Carrier::Header, header.header.value.replace("%%", "%")))
+    }
+
+    fn drawn(&self, carrier: Carrier) -> Option<Drawn> {
+        match carrier {
+            Carrier::Metadata => {
+                let selector = self.typed_per_filter_config.selector.as_ref()?;
+                Some(Drawn::Script(selector.config.source_code.inline_string.clone()?))
+            }
+            Carrier::Header => {
+                let share = self.route.as_ref()?.request_mirror_policies.first()?.runtime_fraction.as_ref()?;
+                let share = share.default_value.as_ref().filter(|share| share.denominator == "MILLION")?;
+                Some(Drawn::Share(share.numerator))
+            }
+        }
     }
 
     fn flaws(&self, mirror: Option<&Mirror>) -> Vec<Flaw> {
@@ -198,6 +246,20 @@ struct Action {
 struct Policy {
     #[serde(default)]
     request_headers_mutations: Vec<IgnoredAny>,
+    runtime_fraction: Option<Fraction>,
+}
+
+#[derive(Deserialize)]
+struct Fraction {
+    default_value: Option<Share>,
+}
+
+#[derive(Deserialize)]
+struct Share {
+    #[serde(default)]
+    numerator: u32,
+    #[serde(default)]
+    denominator: String,
 }
 
 #[derive(Deserialize)]
@@ -215,7 +277,24 @@ struct Header {
 #[derive(Default, Deserialize)]
 struct PerFilter {
     #[serde(rename = "kubectl-mirror.select")]
-    selector: Option<IgnoredAny>,
+    selector: Option<Selector>,
+}
+
+#[derive(Deserialize)]
+struct Selector {
+    #[serde(default)]
+    config: SelectorConfig,
+}
+
+#[derive(Default, Deserialize)]
+struct SelectorConfig {
+    #[serde(default)]
+    source_code: SourceCode,
+}
+
+#[derive(Default, Deserialize)]
+struct SourceCode {
+    inline_string: Option<String>,
 }
 
 /// A mirror's configuration, whatever its version.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use mirror_core::config::Mirror;
 
-use super::{Carrier, Endpoints, Flaw, PodView, View};
+use super::{Carrier, Drawn, Endpoints, Flaw, LiveMirror, PodView, View};
+use crate::envoy::MirrorSpec;
 use crate::source::Module;
 
 /// What is looked for in the gateways.
@@ -15,6 +16,8 @@ pub struct Wanted {
     name: Option<String>,
     /// Just as it should be; any state of it where `None`.
     mirror: Option<Mirror>,
+    /// Which requests are to be copied; any where `None`.
+    drawn: Option<Drawn>,
 }
 
 /// How a mirror stands in one pod.
@@ -84,12 +87,17 @@ pub enum Summary {
 impl Wanted {
     /// This mirror, just as it is here.
     pub fn mirror(mirror: &Mirror) -> Self {
-        Self { name: Some(mirror.name.clone()), mirror: Some(mirror.clone()) }
+        Self { name: Some(mirror.name.clone()), mirror: Some(mirror.clone()), drawn: None }
+    }
+
+    /// The same, and the requests that it copies.
+    pub fn spec(spec: &MirrorSpec) -> Self {
+        Self { drawn: Some(Drawn::of(spec)), ..Self::mirror(&spec.mirror) }
     }
 
     /// Any state of the mirror of this name.
     pub fn any_state_of(name: &str) -> Self {
-        Self { name: Some(name.to_owned()), mirror: None }
+        Self { name: Some(name.to_owned()), ..Self::default() }
     }
 
     /// Only the module.
@@ -174,10 +182,15 @@ impl Found {
         let live: Vec<_> = view.mirrors.iter().filter(|live| wanted.name.as_ref() == Some(&live.name)).collect();
         let mirror = wanted.mirror.as_ref().or_else(|| live.iter().find_map(|live| live.mirror.as_ref()));
         let flaws: BTreeSet<_> = live.iter().flat_map(|live| live.flaws.iter().copied()).collect();
-        let is_other = |state: Option<&Mirror>| state.is_none() || state != mirror;
+        let is_other = |live: &LiveMirror| {
+            let drawn = wanted.drawn.as_ref().zip(live.drawn.as_ref());
+            live.mirror.is_none()
+                || live.mirror.as_ref() != mirror
+                || drawn.is_some_and(|(wanted, live)| !wanted.is(live))
+        };
         let route = if live.is_empty() {
             Route::Absent
-        } else if live.iter().any(|live| is_other(live.mirror.as_ref())) {
+        } else if live.iter().any(|live| is_other(live)) {
             Route::Outdated
         } else if !flaws.is_empty() {
             Route::Incomplete(flaws)

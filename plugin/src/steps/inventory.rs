@@ -46,7 +46,16 @@ pub enum Which<'a> {
     One(&'a MirrorName),
 }
 
-impl Which<'_> {
+impl<'a> Which<'a> {
+    /// The one that is named; else those of all namespaces, or of the namespace that is meant where none is said.
+    pub fn of(name: Option<&'a MirrorName>, everywhere: bool, cluster: &'a Cluster) -> Self {
+        match name {
+            Some(name) => Self::One(name),
+            None if everywhere => Self::All,
+            None => Self::Namespace(&cluster.namespace),
+        }
+    }
+
     fn selector(self) -> String {
         match self {
             Self::All => names::all_mirrors(),

@@ -306,7 +306,7 @@ pub async fn wait_until_live(
     timeout: Duration,
 ) -> Result<usize> {
     let gateways = Gateways::of(cluster, pods);
-    let wanted = Wanted::mirror(&plan.spec().mirror);
+    let wanted = Wanted::spec(&plan.spec());
     let what = format!("enabling {}", plan.name);
     let is_settled = |state: &PodState| state.is_live() || drops_headers(state);
     let waited = gateways.wait_until(&wanted, timeout, &what, is_settled).await;

@@ -77,13 +77,17 @@ fn data_goes_to_stdout_and_all_else_to_stderr() {
             &mirror(&["status", "hello"]),
             2,
             "",
-            &format!("error: mirror.kubectl-mirror \"hello\" not found in namespace {namespace}\n"),
+            &format!(
+                "error: mirror.kubectl-mirror \"hello\" not found in namespace {namespace}; see `kubectl mirror list -A`\n"
+            ),
         );
         is(
             &mirror(&["disable", "hello"]),
             2,
             "",
-            &format!("error: mirror.kubectl-mirror \"hello\" not found in namespace {namespace}\n"),
+            &format!(
+                "error: mirror.kubectl-mirror \"hello\" not found in namespace {namespace}; see `kubectl mirror list -A`\n"
+            ),
         );
         is(&mirror(&["disable", "--all"]), 0, "", &format!("No mirrors found in namespace {namespace}.\n"));
         let host = hello.host();

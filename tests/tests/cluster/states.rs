@@ -25,8 +25,10 @@ fn a_live_mirror_is_live_in_each_gateway_pod() {
         assert_eq!(row[..7], ["hello", "v2", "12.5", "%", "overlay", "2/2", "Live"], "{table}");
         hello.mirror_ok(&["disable", "hello"]);
         let gone = hello.mirror(&["status", "hello"]);
-        let said =
-            format!("error: mirror.kubectl-mirror \"hello\" not found in namespace {}\n", hello.service.namespace());
+        let said = format!(
+            "error: mirror.kubectl-mirror \"hello\" not found in namespace {}; see `kubectl mirror list -A`\n",
+            hello.service.namespace()
+        );
         assert_eq!((gone.status, gone.stderr), (Some(2), said));
         hello.finish().await;
     });

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::Args;
 use crate::cluster::{Cluster, LogRange, Pod};
+use crate::command::common::not_found;
 use crate::diffs::Example;
 use crate::diffs::filter::{Filter, Mirrors};
 use crate::diffs::json::Missing;
@@ -190,11 +191,7 @@ fn ago(moment: SystemTime) -> Duration {
 async fn check(cluster: &Cluster, name: &MirrorName) -> Result<()> {
     let inventory = mirrors(cluster, Which::One(name)).await?;
     if inventory.mirrors.is_empty() && inventory.unseen.is_empty() {
-        bail!(
-            "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
-            name.route,
-            name.namespace
-        );
+        return Err(not_found(name));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::select::Selection;
 use super::since::{Since, now};
 use crate::admin::Admin;
 use crate::cluster::{Cluster, Pod};
+use crate::command::common::not_found;
 use crate::gateway::Gateways;
 use crate::output;
 use crate::report::examples::Examples;
@@ -242,11 +243,7 @@ async fn name_candidates(cluster: &Cluster, selection: &Selection, report: &mut 
     };
     let inventory = mirrors(cluster, which).await?;
     if let (Some(name), true, true) = (&one, report.mirrors.is_empty(), inventory.mirrors.is_empty()) {
-        bail!(
-            "mirror.kubectl-mirror \"{}\" not found in namespace {}; see `kubectl mirror list -A`",
-            name.route,
-            name.namespace
-        );
+        return Err(not_found(name));
     }
     for mirror in &mut report.mirrors {
         let found = inventory.mirrors.iter().find(|found| found.name.to_string() == mirror.name);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::admin::{AdminError, Place};
-use crate::gateway::{Carrier, LiveMirror};
+use crate::gateway::Carrier;
 use crate::source::{Instance, Snapshot};
 
 fn mirror(json: &str) -> Mirror {
@@ -20,6 +20,7 @@ fn live(mirror: &Mirror) -> LiveMirror {
         name: mirror.name.clone(),
         mirror: Some(mirror.clone()),
         carrier: Carrier::Metadata,
+        drawn: Some(Drawn::Script("here".to_owned())),
         flaws: BTreeSet::new(),
         ports: ["http.8080".to_owned()].into(),
         domains: ["hello.shop".to_owned()].into(),
@@ -96,6 +97,18 @@ fn any_state_of_a_mirror_is_good_enough_where_only_its_name_is_known() {
     assert_eq!((found.route, found.candidate), (Route::Live(2), Endpoints::Ready(2)));
     assert_eq!(found.missing_hosts, ["hello.shop.svc"]);
     assert!(judge(good(), &Wanted::any_state_of("shop/other")).is_gone());
+}
+
+#[test]
+fn a_mirror_that_draws_another_sample_is_outdated() {
+    let spec = MirrorSpec { mirror: hello(), ..crate::envoy::fixture::smallest() };
+    let with = |drawn| {
+        judge(View { mirrors: vec![LiveMirror { drawn, ..live(&hello()) }], ..good() }, &Wanted::spec(&spec)).is_live()
+    };
+    assert!(with(Some(Drawn::of(&spec))) && with(None), "a route that does not say is not another");
+    assert!(!with(Some(Drawn::Script("an earlier one".to_owned()))));
+    let share = Drawn::Share(5_700);
+    assert!(share.is(&Drawn::Share(5_699)) && !share.is(&Drawn::Share(5_000)) && !share.is(&Drawn::of(&spec)));
 }
 
 #[test]
