@@ -42,7 +42,7 @@ pub struct Args {
     name: Option<String>,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace", "file"])]
+    #[arg(short = 'A', long, conflicts_with_all = ["name", "file"])]
     all_namespaces: bool,
 
     /// Read this log of Envoy's instead of those of the gateways; - for standard input.

@@ -28,7 +28,7 @@ pub struct Args {
     all: bool,
 
     /// All namespaces.
-    #[arg(short = 'A', long, requires = "all", conflicts_with = "namespace")]
+    #[arg(short = 'A', long, requires = "all")]
     all_namespaces: bool,
 
     /// Change nothing: show what would be done (client), or let the server check it without doing it (server).

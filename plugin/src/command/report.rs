@@ -39,7 +39,7 @@ pub struct Args {
     name: Option<String>,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace", "admin", "from"])]
+    #[arg(short = 'A', long, conflicts_with_all = ["name", "admin", "from"])]
     all_namespaces: bool,
 
     /// Read the admin page of this Envoy instead of the gateways of a cluster, for example http://127.0.0.1:15000.

@@ -30,7 +30,7 @@ const WATCH: Duration = Duration::from_secs(2);
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    #[arg(short = 'A', long)]
     all_namespaces: bool,
 
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct Args {
     service: Option<String>,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["service", "namespace"])]
+    #[arg(short = 'A', long, conflicts_with = "service")]
     all_namespaces: bool,
 
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub struct Args {
     service: Option<String>,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["service", "namespace"])]
+    #[arg(short = 'A', long, conflicts_with = "service")]
     all_namespaces: bool,
 
     #[command(flatten)]
