@@ -160,7 +160,7 @@ fuzz: ## Fuzz all that reads bytes from the wire, FUZZ_SECONDS each (needs cargo
 .PHONY: lint
 lint: toolchain ## Formatting, clippy, documentation
 	@$(CARGO) fmt --all --check
-	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/rig); test -z "$$unformatted" || \
+	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/rig tests/examples); test -z "$$unformatted" || \
 	    { echo "error: gofmt -w $$unformatted" >&2; exit 1; }; }
 	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@$(CARGO) clippy --locked -p mirror-filter --target wasm32-wasip1 --features trap -- -D warnings

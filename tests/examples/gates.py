@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks examples/ci with the linters of GitHub and GitLab, and runs what they run: the gate has to open for a version that
-answers alike, and to close for one that does not.
+answers alike, and to close for one that does not. Checks examples/gitops with what Argo CD and Flux know of their objects.
 
     gates.py PLUGIN TOOLS NODE      TOOLS is the folder that get-gates.sh filled
 """
@@ -15,9 +15,11 @@ from pathlib import Path
 
 import yaml
 
+from crds import misfits
 from shops import DEMO, ROOT, shops
 
 CI = ROOT / "examples" / "ci"
+GITOPS = ROOT / "examples" / "gitops"
 TRAFFIC = f"#!/bin/sh\nexec '{sys.executable}' '{DEMO / 'traffic.py'}'\n"
 
 failures = []
@@ -43,6 +45,13 @@ def gitlab_takes_it(tools, node, work):
         subprocess.run(["git", *command], cwd=project, check=True)
     program = tools / "node_modules" / "gitlab-ci-local" / "dist" / "index.js"
     passes("GitLab's schema", [node, program, "--list-all"], cwd=project)
+
+
+def gitops_is_known(tools):
+    application = yaml.safe_load((GITOPS / "argo-cd" / "application.yaml").read_text())
+    wrong = misfits(application, tools / "application-crd.yaml")
+    check("Argo CD's Application", not wrong, wrong)
+    passes("Flux's Kustomization", [tools / "flux-kustomization", GITOPS / "flux" / "kustomization.yaml"])
 
 
 def steps():
@@ -76,6 +85,7 @@ def main():
         work = Path(folder)
         passes("actionlint", [tools / "actionlint", CI / "github-actions.yaml"])
         gitlab_takes_it(tools, node, work)
+        gitops_is_known(tools)
         for name, (step, report) in steps().items():
             status, said = run(plugin, work / f"{name}-same", step, 1)
             check(f"{name}: the gate opens for a version that answers alike", status == 0, said)

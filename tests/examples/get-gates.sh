@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gets what checks the CI examples, into FOLDER: actionlint out of its Go module, gitlab-ci-local out of its npm package, and
-# a Python that reads YAML.
+# Gets what checks the CI and GitOps examples, into FOLDER: actionlint and Argo CD's definitions out of their Go modules, a
+# reader of Flux's objects built from Flux's own types, gitlab-ci-local out of its npm package, and a Python that reads YAML.
 #
 #   tests/examples/get-gates.sh FOLDER
 set -eu
@@ -17,6 +17,17 @@ if [ ! -x "$folder/actionlint" ]; then
     needs go actionlint
     echo "getting actionlint" >&2
     GOWORK=off GOBIN="$folder" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+fi
+if [ ! -x "$folder/flux-kustomization" ]; then
+    needs go "Flux's types"
+    (cd "$here/flux" && GOWORK=off go build -o "$folder/flux-kustomization" .)
+fi
+if [ ! -f "$folder/application-crd.yaml" ]; then
+    needs go "Argo CD's definitions"
+    echo "getting Argo CD's definitions" >&2
+    module=$(cd "$here/flux" && GOWORK=off GOFLAGS=-mod=mod go mod download -json github.com/argoproj/argo-cd/v2@v2.14.15 |
+        sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+    install -m 644 "$module/manifests/crds/application-crd.yaml" "$folder/application-crd.yaml"
 fi
 if [ ! -d "$folder/node_modules/gitlab-ci-local" ]; then
     needs npm gitlab-ci-local
