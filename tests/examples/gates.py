@@ -51,7 +51,7 @@ def gitops_is_known(tools):
     application = yaml.safe_load((GITOPS / "argo-cd" / "application.yaml").read_text())
     wrong = misfits(application, tools / "application-crd.yaml")
     check("Argo CD's Application", not wrong, wrong)
-    passes("Flux's Kustomization", [tools / "flux-kustomization", GITOPS / "flux" / "kustomization.yaml"])
+    passes("Flux's Kustomization", [tools / "reader", "flux-kustomization", GITOPS / "flux" / "kustomization.yaml"])
 
 
 def steps():

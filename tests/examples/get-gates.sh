@@ -18,14 +18,14 @@ if [ ! -x "$folder/actionlint" ]; then
     echo "getting actionlint" >&2
     GOWORK=off GOBIN="$folder" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 fi
-if [ ! -x "$folder/flux-kustomization" ]; then
+if [ ! -x "$folder/reader" ]; then
     needs go "Flux's types"
-    (cd "$here/flux" && GOWORK=off go build -o "$folder/flux-kustomization" .)
+    (cd "$here/reader" && GOWORK=off go build -o "$folder/reader" .)
 fi
 if [ ! -f "$folder/application-crd.yaml" ]; then
     needs go "Argo CD's definitions"
     echo "getting Argo CD's definitions" >&2
-    module=$(cd "$here/flux" && GOWORK=off GOFLAGS=-mod=mod go mod download -json github.com/argoproj/argo-cd/v2@v2.14.15 |
+    module=$(cd "$here/reader" && GOWORK=off GOFLAGS=-mod=mod go mod download -json github.com/argoproj/argo-cd/v2@v2.14.15 |
         sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
     install -m 644 "$module/manifests/crds/application-crd.yaml" "$folder/application-crd.yaml"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Gets what the monitoring tests run, into FOLDER: Prometheus with promtool out of Debian's package, the Prometheus Operator's
-# CRDs out of its Go module, and two Python packages.
+# CRDs out of its Go module, a reader of dashboards built from Grafana's own types, and two Python packages.
 #
 #   tests/examples/get-monitoring.sh FOLDER
 set -eu
@@ -23,6 +23,10 @@ if [ ! -x "$folder/promtool" ]; then
     (cd "$work" && apt-get download -qq prometheus 2>/dev/null)
     dpkg-deb --extract "$work"/*.deb "$work/files"
     mv "$work/files/usr/bin/prometheus" "$work/files/usr/bin/promtool" "$folder"
+fi
+if [ ! -x "$folder/reader" ]; then
+    needs go "Grafana's types"
+    (cd "$here/reader" && GOWORK=off go build -o "$folder/reader" .)
 fi
 if [ ! -d "$folder/crds" ]; then
     needs go "the Prometheus Operator's CRDs"

@@ -274,12 +274,18 @@ def dashboard_works(prometheus):
     check("the panels' ids", len(ids) == len(set(ids)))
 
 
+def dashboard_is_known(tools):
+    done = subprocess.run([tools / "reader", "grafana-dashboard", MONITORING / "dashboard.json"], capture_output=True, text=True)
+    check("dashboard.json is what Grafana's types know", done.returncode == 0, done.stderr)
+
+
 def main():
     plugin, tools = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         relabelling = scrape_rules(fits_its_schema(tools, "podmonitor"))
         rules = fits_its_schema(tools, "prometheusrule")
+        dashboard_is_known(tools)
         rules_pass(tools, work, rules)
         buckets_are_right(rules)
         pages = {"gw-1": capture(plugin, work, False), "gw-2": capture(plugin, work, True), "gw-odd": odd_pages()}

@@ -1,9 +1,10 @@
-module kubectl-mirror/tests/examples/flux
+module kubectl-mirror/tests/examples/reader
 
 go 1.26.0
 
 require (
 	github.com/fluxcd/kustomize-controller/api v1.6.1
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	sigs.k8s.io/yaml v1.6.0
 )
 
