@@ -7,6 +7,7 @@ mod diffs;
 mod faults;
 mod forged;
 mod harness;
+mod latency;
 mod live;
 mod local;
 mod names;
