@@ -45,7 +45,7 @@ mod tests {
     use crate::admin::testing::FakeEnvoy;
 
     /// More than are asked at a time.
-    const ENVOYS: usize = 40;
+    const ENVOYS: usize = 50;
 
     #[tokio::test]
     async fn all_that_answer_are_summed_and_the_others_are_named() {
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(answered.load(Relaxed), ENVOYS);
         let sum = gathered.sum();
         let matching = Metric::Pairs { mirror: Text::new("shop/hello"), outcome: Outcome::Match };
-        assert_eq!(sum.counters[&matching], 39 * 3);
+        assert_eq!(sum.counters[&matching], 49 * 3);
         let names: Vec<_> = sum.instances.iter().map(|instance| instance.name.as_str()).collect();
         let expected: Vec<_> = admins.iter().map(|admin| admin.place().name()).collect();
         assert_eq!(names, [&expected[..7], &expected[8..]].concat());
