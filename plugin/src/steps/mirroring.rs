@@ -293,6 +293,10 @@ pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> 
     Ok(())
 }
 
+/// How long the gateways may take to copy the very sample that was asked for. Another user may have asked for another one
+/// since, and then it never comes.
+const SAMPLE: Duration = Duration::from_secs(10);
+
 /// Waits until every pod copies and compares as `plan` says. Returns how many pods do.
 ///
 /// # Errors
@@ -306,10 +310,20 @@ pub async fn wait_until_live(
     timeout: Duration,
 ) -> Result<usize> {
     let gateways = Gateways::of(cluster, pods);
-    let wanted = Wanted::spec(&plan.spec());
+    let spec = plan.spec();
+    let wanted = Wanted::spec(&spec);
     let what = format!("enabling {}", plan.name);
     let is_settled = |state: &PodState| state.is_live() || drops_headers(state);
-    let waited = gateways.wait_until(&wanted, timeout, &what, is_settled).await;
+    let mut waited = gateways.wait_until(&wanted, timeout.min(SAMPLE), &what, is_settled).await;
+    if waited.end == End::TimedOut {
+        let rest = timeout.saturating_sub(SAMPLE);
+        waited = gateways.wait_until(&Wanted::mirror(&spec.mirror), rest, &what, is_settled).await;
+        if waited.end == End::Done && !gateways.states(&wanted).await.iter().all(is_settled) {
+            message(
+                "note: the gateways copy another sample than this one, or do so still; see `kubectl mirror status`",
+            );
+        }
+    }
     if let Some(state) = waited.states.iter().find(|state| drops_headers(state)) {
         remove(cluster, &objects.found(plan), false).await?;
         bail!("{}: {}\nThe mirror has been removed again.", state.pod, state.advice());
