@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::ValueEnum;
 
 use crate::cli::ExitStatus;
+use crate::command::common::Format;
 use crate::output::{self, message};
 use crate::rules;
 use engine::Verdict;
@@ -45,18 +45,6 @@ pub struct Args {
     /// How to show what comes of it.
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
-}
-
-/// How to show what comes of a check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
 }
 
 /// Runs the command.

@@ -109,6 +109,32 @@ pub struct Applying {
     pub force_conflicts: bool,
 }
 
+/// How a command that has one table shows what it found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+}
+
+impl Format {
+    /// What was found, in this format: `table` makes the text for people.
+    ///
+    /// # Errors
+    /// What cannot be written as JSON or YAML.
+    pub fn render(self, found: &impl Serialize, table: impl FnOnce() -> String) -> Result<String> {
+        Ok(match self {
+            Self::Table => table(),
+            Self::Json => serde_json::to_string_pretty(found)? + "\n",
+            Self::Yaml => serde_saphyr::to_string(found)?,
+        })
+    }
+}
+
 /// Whether anything is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DryRun {

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use clap_complete::ArgValueCandidates;
 use mirror_core::divergence::Kind;
 use mirror_core::place::Pattern;
 
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::command::common::Format;
 use crate::completion;
 use crate::diffs::filter::{Endpoint, Filter, Since};
 use crate::diffs::json::{self, Missing};
@@ -87,18 +87,6 @@ pub struct Args {
 
     #[command(flatten)]
     connection: Connection,
-}
-
-/// How to show examples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
 }
 
 /// Runs the command.

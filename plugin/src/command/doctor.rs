@@ -5,11 +5,11 @@ mod checks;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::command::common::Format;
 use crate::grid::{Paint, wrap};
 use crate::output::{self, message};
 
@@ -24,18 +24,6 @@ pub struct Args {
 
     #[command(flatten)]
     connection: Connection,
-}
-
-/// How checks are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
 }
 
 /// One check; also the shape of JSON and YAML.
@@ -72,11 +60,7 @@ enum Health {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let checks = checks::all(&cluster).await?;
-    output::data(&match args.output {
-        Format::Table => table(&checks),
-        Format::Json => serde_json::to_string_pretty(&checks)? + "\n",
-        Format::Yaml => serde_saphyr::to_string(&checks)?,
-    })?;
+    output::data(&args.output.render(&checks, || table(&checks))?)?;
     let failed = checks.iter().filter(|check| check.health == Health::Failed).count();
     if failed == 0 {
         return Ok(ExitStatus::Success);

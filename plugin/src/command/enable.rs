@@ -17,6 +17,7 @@ use crate::completion;
 use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
 use crate::istio::InstalledBy;
+use crate::istio::names::ISTIO_NAMESPACE;
 use crate::kinds::Service;
 use crate::knative::refusal::check_istio;
 use crate::knative::{Plan, Refusal, tag};
@@ -414,6 +415,3 @@ fn old_tag<'a>(before: Option<&'a Found>, plan: &Plan) -> Option<&'a String> {
     let old = before?.intent.as_ref().ok()?.tag_added.as_ref();
     old.filter(|old| plan.intent.tag_added.as_ref() != Some(old))
 }
-
-/// Where Istio's control plane is, mostly.
-const ISTIO_NAMESPACE: &str = "istio-system";

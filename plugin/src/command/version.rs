@@ -1,11 +1,11 @@
 //! `kubectl mirror version`: of this plugin, of the filter that it carries, and of those on the gateways.
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::ExitStatus;
 use crate::cluster::{Cluster, Connection};
+use crate::command::common::Format;
 use crate::gateway::Gateways;
 use crate::grid::{Column, Grid, Paint};
 use crate::istio::install::{Installed, module_fingerprint};
@@ -27,18 +27,6 @@ pub struct Args {
 
     #[command(flatten)]
     connection: Connection,
-}
-
-/// How versions are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
 }
 
 /// What is shown; also the shape of JSON and YAML.
@@ -78,11 +66,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
             Err(error) => message(format_args!("note: the gateways could not be asked: {error:#}")),
         }
     }
-    output::data(&match args.output {
-        Format::Table => table(&versions),
-        Format::Json => serde_json::to_string_pretty(&versions)? + "\n",
-        Format::Yaml => serde_saphyr::to_string(&versions)?,
-    })?;
+    output::data(&args.output.render(&versions, || table(&versions))?)?;
     Ok(ExitStatus::Success)
 }
 

@@ -6,10 +6,7 @@ use mirror_core::config::{Mirror, Sampling};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::envoy::{MirrorSpec, selector};
-
-/// The request header that carries a mirror's configuration where a route has no metadata of its own.
-const CONFIG_HEADER: &str = "x-mirror-config";
+use crate::envoy::{MirrorSpec, mark, selector};
 
 /// One mirror as it stands in an Envoy's routes.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +141,7 @@ impl Route {
             return Some((Carrier::Metadata, config));
         }
         let header =
-            self.request_headers_to_add.iter().find(|add| add.header.key.eq_ignore_ascii_case(CONFIG_HEADER))?;
+            self.request_headers_to_add.iter().find(|add| add.header.key.eq_ignore_ascii_case(mark::CONFIG))?;
         // Envoy substitutes `%…%` in values; `%%` stands for `%`.
         Some((Carrier::Header, header.header.value.replace("%%", "%")))
     }

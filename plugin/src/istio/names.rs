@@ -9,6 +9,8 @@ use crate::envoy::NAME;
 use crate::intent::{self, MirrorName};
 use crate::knative::Plan;
 
+/// Where Istio's control plane is, mostly.
+pub const ISTIO_NAMESPACE: &str = "istio-system";
 /// The label that says who manages an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value on all objects of this plugin.

@@ -27,7 +27,7 @@ pub use target::Target;
 /// The annotation that says which networking layer serves a Route.
 const INGRESS_CLASS: &str = "networking.knative.dev/ingress.class";
 /// The class of Knative's networking layer for Istio.
-const ISTIO: &str = "istio.ingress.networking.knative.dev";
+pub const ISTIO: &str = "istio.ingress.networking.knative.dev";
 /// The header by which Knative's activator finds the revision.
 const REVISION_HEADER: &str = "Knative-Serving-Revision";
 /// The domain of a cluster that says none.

@@ -17,8 +17,8 @@ use mirror_core::divergence::Kind;
 use mirror_core::outcome::Skip;
 use serde::Serialize;
 
-use super::Format;
 use super::engine::{self, Checked, Rule, Verdict};
+use crate::command::common::Format;
 use crate::diffs::values;
 use crate::grid::Paint;
 use crate::output;
@@ -90,11 +90,7 @@ impl<'a> Shown<'a> {
     /// # Errors
     /// None that these types could cause.
     pub fn render(&self, format: Format) -> Result<String> {
-        Ok(match format {
-            Format::Table => self.text(output::look()),
-            Format::Json => serde_json::to_string_pretty(self)? + "\n",
-            Format::Yaml => serde_saphyr::to_string(self)?,
-        })
+        format.render(self, || self.text(output::look()))
     }
 
     /// For people.

@@ -10,18 +10,13 @@ use super::{Check, Health};
 use crate::cluster::{Cluster, Error, Right, Scope};
 use crate::gateway::{Gateways, PodView};
 use crate::istio::install::Installed;
-use crate::istio::names;
+use crate::istio::names::{self, ISTIO_NAMESPACE};
 use crate::kinds::{Route, VirtualService};
 use crate::knative::config::{CONFIG_NETWORK, NAMESPACE};
-use crate::knative::ingress_class;
 use crate::knative::refusal::check_istio;
+use crate::knative::{self, ingress_class};
 use crate::source::Module;
 use crate::steps::{GatewayPods, Which, gateways, installing, mirrors, rights};
-
-/// The ingress class of Knative's networking layer for Istio.
-const ISTIO_CLASS: &str = "istio.ingress.networking.knative.dev";
-/// Where Istio's control plane is, mostly.
-const ISTIO_NAMESPACE: &str = "istio-system";
 
 /// Runs all checks.
 ///
@@ -89,7 +84,7 @@ async fn class(cluster: &Cluster) -> Check {
     match cluster.get_opt::<ConfigMap>(NAMESPACE, CONFIG_NETWORK).await {
         Ok(config) => {
             let class = ingress_class(None, config.as_ref());
-            if class == ISTIO_CLASS {
+            if class == knative::ISTIO {
                 return Check::ok(WHAT, format!("Knative uses Istio ({class})"));
             }
             Check::not(
@@ -97,8 +92,9 @@ async fn class(cluster: &Cluster) -> Check {
                 Health::Failed,
                 format!("Knative uses {class} where a service does not say otherwise"),
                 format!(
-                    "only services with the annotation networking.knative.dev/ingress.class: {ISTIO_CLASS} can be mirrored; \
-                     the default is in ConfigMap {NAMESPACE}/{CONFIG_NETWORK}"
+                    "only services with the annotation networking.knative.dev/ingress.class: {} can be mirrored; \
+                     the default is in ConfigMap {NAMESPACE}/{CONFIG_NETWORK}",
+                    knative::ISTIO
                 ),
             )
         }
