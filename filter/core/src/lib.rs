@@ -25,6 +25,7 @@ pub mod observer;
 pub mod outcome;
 mod pair;
 pub mod place;
+pub mod selection;
 pub mod sorted;
 pub mod stats;
 #[cfg(feature = "testing")]

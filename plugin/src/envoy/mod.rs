@@ -20,14 +20,11 @@ pub mod lua;
 pub mod metadata;
 pub mod observer;
 pub mod policy;
-pub mod selection;
 pub mod selector;
 pub mod static_config;
 
-use mirror_core::config::{ConfigError, Mirror};
-
 pub use endpoint::Endpoint;
-pub use selection::{HeaderMatch, PathMatch, Selection, ValueMatch};
+pub use mirror_core::config::{HeaderMatch, MirrorSpec, PathMatch, Selection, ValueMatch};
 
 /// The name of the module's filter, its root context, its VM and of the metadata namespace.
 pub const NAME: &str = "kubectl-mirror";
@@ -45,30 +42,6 @@ pub mod mark {
     pub const ROLE: &str = "x-mirror-role";
     /// The same on all streams of one pair and on no others that are alive.
     pub const PAIR: &str = "x-mirror-pair";
-}
-
-/// One mirror as Envoy has to be told of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MirrorSpec {
-    /// What the module is told; methods and hosts are enforced by the selector.
-    pub mirror: Mirror,
-    /// Which requests are copied.
-    pub selection: Selection,
-    /// The `Host` of copies to the candidate; the client's where `None`.
-    pub candidate_host: Option<String>,
-    /// The `Host` of copies to the secondary; the client's where `None`.
-    pub secondary_host: Option<String>,
-}
-
-impl MirrorSpec {
-    /// Checks all that the pieces rely on.
-    ///
-    /// # Errors
-    /// The first value that makes no sense, with its path.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.mirror.check()?;
-        self.selection.check()
-    }
 }
 
 /// The `@type` of a message in Envoy's API.

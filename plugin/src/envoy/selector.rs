@@ -4,10 +4,10 @@
 //! selects gets the mirror's name, an id that all streams of the pair share, and for each target the cluster that the
 //! mirror policy copies to. No step can fail: an error in it would leave a client's marks in place.
 
+use mirror_core::config::{PathMatch, Selection, ValueMatch, WHOLE};
 use serde_json::{Value, json};
 
 use super::lua::{quoted, set};
-use super::selection::{PathMatch, Selection, ValueMatch, WHOLE};
 use super::{MirrorSpec, SELECT, mark, type_url};
 
 /// The selector as it stands in the chain of a listener: disabled, until a route switches it on.

@@ -5,6 +5,8 @@ mod caps;
 pub mod carried;
 mod read;
 mod rules;
+mod selection;
+mod spec;
 
 use std::fmt;
 
@@ -13,6 +15,8 @@ use serde::Serialize;
 pub use caps::Caps;
 use read::Value;
 pub use rules::{EndpointTemplate, Rules, Tolerance, Unordered};
+pub use selection::{HeaderMatch, PathMatch, Selection, ValueMatch, WHOLE};
+pub use spec::{MirrorSpec, Sending, Sent};
 
 /// The version of the format. A module refuses any other, so that an old module never half-understands a new plugin.
 pub const VERSION: u32 = 1;
@@ -148,19 +152,7 @@ impl Mirror {
     /// can carry it, and leaves out what has its default.
     pub fn to_json(&self) -> String {
         // These types hold nothing that JSON cannot say: no maps with other keys than strings, no failing Serialize.
-        let json = serde_json::to_string(self).unwrap_or_default();
-        let mut ascii = String::with_capacity(json.len());
-        for character in json.chars() {
-            if matches!(character, ' '..='~') {
-                ascii.push(character);
-            } else {
-                // Such a character stands in a string, where its UTF-16 units can be escaped.
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    ascii.push_str(&format!("\\u{unit:04x}"));
-                }
-            }
-        }
-        ascii
+        ascii(&serde_json::to_string(self).unwrap_or_default())
     }
 
     /// Checks what types alone cannot say.
@@ -245,6 +237,22 @@ impl Sampling {
             _ => Err(invalid),
         }
     }
+}
+
+/// The same JSON in printable ASCII.
+fn ascii(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for character in json.chars() {
+        if matches!(character, ' '..='~') {
+            ascii.push(character);
+        } else {
+            // Such a character stands in a string, where its UTF-16 units can be escaped.
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                ascii.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    ascii
 }
 
 /// The fingerprint of a configuration's JSON text: FNV-1a, 32 bits, in hex.

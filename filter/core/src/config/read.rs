@@ -36,6 +36,22 @@ impl<'t> Value<'t> {
         Ok(Fields { path: self.path, members })
     }
 
+    /// The members of an object whose names are not known beforehand.
+    pub(super) fn entries(self) -> Result<Vec<(String, Self)>, ConfigError> {
+        let fields = self.fields()?;
+        let read = |(key, text): &Part<'t>| {
+            let name = String::from_utf8_lossy(&string::unescape(key)).into_owned();
+            let value = Value { path: fields.path_of(&name), text };
+            (name, value)
+        };
+        Ok(fields.members.iter().map(read).collect())
+    }
+
+    /// The value as it is written.
+    pub(super) fn text(&self) -> &'t [u8] {
+        self.text
+    }
+
     /// The elements of an array, each as `read` has it.
     pub(super) fn list<T>(self, read: fn(Self) -> Result<T, ConfigError>) -> Result<Vec<T>, ConfigError> {
         let mut list = Vec::new();

@@ -1,25 +1,33 @@
-//! Which requests are copied, beyond a mirror's methods and hosts.
+//! Which requests are copied, beyond a mirror's methods and hosts: what a configuration says of it. The selector's script
+//! is made from it; where the module sends the copies itself, [`crate::selection`] decides by it.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
 
-use mirror_core::config::ConfigError;
+use serde::{Serialize, Serializer};
+
+use super::ConfigError;
+use super::read::Value;
 
 /// All of these must hold for a request to be copied. Knative's probes never are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Selection {
     /// The share that is copied, in millionths.
     pub millionths: u32,
     /// The header whose value decides whether a request is in the sample, so that one user is always in or always out;
     /// a request without it is never copied. `x-request-id` decides where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sticky: Option<String>,
     /// Headers that the request must have, all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
     pub headers: Vec<HeaderMatch>,
     /// Paths, one of which the request's path (without query) must be; any where empty.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
     pub paths: Vec<PathMatch>,
     /// When the mirror ends, in seconds since the Unix epoch: from then on nothing is copied. Never where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
     /// Hex digits in the names of the headers that name clusters, so that clients cannot know them.
     pub token: String,
@@ -73,6 +81,20 @@ impl Selection {
         }
     }
 
+    pub(super) fn read(value: Value<'_>) -> Result<Self, ConfigError> {
+        let mut fields = value.fields()?;
+        let selection = Self {
+            millionths: fields.need("millionths")?.integer()?,
+            sticky: fields.optional("sticky", Value::string)?,
+            headers: fields.optional("headers", |value| value.list(parsed))?.unwrap_or_default(),
+            paths: fields.optional("paths", |value| value.list(parsed))?.unwrap_or_default(),
+            expires: fields.optional("expires", Value::integer)?,
+            token: fields.need("token")?.string()?,
+        };
+        fields.finish()?;
+        Ok(selection)
+    }
+
     /// The header that names the candidate's cluster.
     pub fn candidate_header(&self) -> String {
         format!("x-mirror-to-{}", self.token)
@@ -116,6 +138,18 @@ impl Selection {
         }
         Ok(())
     }
+}
+
+/// A match in its short text, which any string is.
+fn parsed<T: FromStr<Err = Infallible>>(value: Value<'_>) -> Result<T, ConfigError> {
+    match value.string()?.parse() {
+        Ok(read) => Ok(read),
+        Err(never) => match never {},
+    }
+}
+
+fn as_texts<S: Serializer>(matches: &[impl ToString], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(matches.iter().map(ToString::to_string))
 }
 
 /// As [`HeaderMatch::from_str`] reads it.
