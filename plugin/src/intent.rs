@@ -10,6 +10,8 @@ use mirror_core::config::Rules;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::source::Way;
+
 /// The annotation that holds an [`Intent`].
 pub const ANNOTATION: &str = "kubectl-mirror/intent";
 
@@ -60,6 +62,18 @@ pub enum Strategy {
     Overlay,
     /// A VirtualService ahead of Knative's, for rights in one namespace only; rebuilt when the Route changes.
     VirtualService,
+    /// A WasmPlugin whose module copies by itself, for waypoints and where EnvoyFilters are not allowed.
+    WasmPlugin,
+}
+
+impl Strategy {
+    /// How the module stands in gateways for it.
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Overlay | Self::VirtualService => Way::Observing,
+            Self::WasmPlugin => Way::Sending,
+        }
+    }
 }
 
 impl fmt::Display for Strategy {
@@ -67,6 +81,7 @@ impl fmt::Display for Strategy {
         f.write_str(match self {
             Self::Overlay => "overlay",
             Self::VirtualService => "virtualservice",
+            Self::WasmPlugin => "wasmplugin",
         })
     }
 }
@@ -319,7 +334,7 @@ mod tests {
         let names = |values: &[Strategy]| -> Vec<String> {
             values.iter().filter_map(|v| Some(v.to_possible_value()?.get_name().to_owned())).collect()
         };
-        assert_eq!(names(Strategy::value_variants()), ["overlay", "virtualservice"]);
+        assert_eq!(names(Strategy::value_variants()), ["overlay", "virtualservice", "wasmplugin"]);
         for strategy in Strategy::value_variants() {
             let typed = names(&[*strategy]);
             assert_eq!(serde_json::to_value(strategy).expect("JSON"), typed[0]);

@@ -2,7 +2,7 @@
 //!
 //! ```ignore
 //! let envoy = FakeEnvoy::start().await;
-//! envoy.module(Module::Running);
+//! envoy.module(Way::Observing, Module::Running);
 //! envoy.mirrors(&[&mirror]);
 //! envoy.endpoints("outbound|80||hello-v2.shop.svc.cluster.local", 1);
 //! let gateways = Gateways::at(vec![envoy.admin()]);
@@ -28,26 +28,33 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::Admin;
-use crate::source::Module;
+use crate::source::{Module, Way};
 
 /// Its clock, as its pages and as the module's ticks say it.
 const DATE_SENT: &str = "Mon, 30 Nov 2026 14:07:32 GMT";
 const CLOCK: u64 = 1_796_047_652;
+
+/// The page with what WasmPlugins brought, and the name of what is there.
+const PLUGINS: &str = "/config_dump/ecds_filters/plugins";
+const PLUGIN: &str = "extensions.istio.io/wasmplugin/istio-system.kubectl-mirror-gw";
 
 /// A fake Envoy in the guise of an Istio gateway of version 1.28.3. At first it has no module and no mirrors.
 #[derive(Clone, Debug)]
 pub struct FakeEnvoy {
     address: SocketAddr,
     pages: Arc<Mutex<BTreeMap<String, Value>>>,
+    modules: Arc<Mutex<BTreeMap<Way, Module>>>,
+    told: Arc<Mutex<String>>,
 }
 
 impl FakeEnvoy {
     /// Starts it. It ends with the test's runtime.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let envoy = Self { address: listener.local_addr().expect("an address"), pages: Arc::default() };
+        let address = listener.local_addr().expect("an address");
+        let envoy = Self { address, pages: Arc::default(), modules: Arc::default(), told: Arc::default() };
         envoy.istio("1.28.3");
-        envoy.module(Module::Missing);
+        envoy.module(Way::Observing, Module::Missing);
         let served = envoy.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -90,35 +97,57 @@ impl FakeEnvoy {
         );
     }
 
-    /// Lets this have become of the module, as it shows where Istio hides the statistics of extension discovery.
-    pub fn module(&self, module: Module) {
-        let (is_asked_for, is_delivered) = match module {
-            Module::Missing => (false, false),
-            Module::Waiting => (true, false),
-            Module::Rejected | Module::Running | Module::Stopped => (true, true),
-        };
-        let last_tick = match module {
-            Module::Running => Some(CLOCK),
-            Module::Stopped => Some(CLOCK - 60),
-            _ => None,
-        };
-        let stat = |name: &str, value: u64| json!({ "name": name, "value": value });
-        let stats = last_tick.map_or_else(Vec::new, |tick| {
-            vec![
-                stat("wasm.kubectl-mirror.vm_reload", 0),
-                stat("wasmcustom.mirror_v1__alive__1__n", tick),
-                stat("wasmcustom.mirror_v1__alive__2__n", tick),
-                stat("wasmcustom.mirror_v1__build__0_2e1_2e0__n", 1),
-            ]
-        });
+    /// Lets this have become of the module that stands in this way, as it shows where Istio hides the statistics of extension
+    /// discovery.
+    pub fn module(&self, way: Way, module: Module) {
+        self.modules.lock().expect("no test has panicked in here").insert(way, module);
+        self.show_modules();
+    }
+
+    /// Has told the module that sends copies of these mirrors.
+    pub fn told(&self, config: &Value) {
+        *self.told.lock().expect("no test has panicked in here") = config.to_string();
+        self.show_modules();
+    }
+
+    fn show_modules(&self) {
+        let modules = self.modules.lock().expect("no test has panicked in here").clone();
+        let told = self.told.lock().expect("no test has panicked in here").clone();
+        let (mut stats, mut hooks) = (Vec::new(), Vec::new());
+        for (way, module) in modules {
+            let (first, vms, name, page) = match way {
+                Way::Observing => (1, "wasm.kubectl-mirror", "kubectl-mirror", "/config_dump/ecds_filters"),
+                Way::Sending => (257, "wasm.istio-system.kubectl-mirror-gw", PLUGIN, PLUGINS),
+            };
+            let last_tick = match module {
+                Module::Running => Some(CLOCK),
+                Module::Stopped => Some(CLOCK - 60),
+                _ => None,
+            };
+            let stat = |name: &str, value: u64| json!({ "name": name, "value": value });
+            stats.extend(last_tick.into_iter().flat_map(|tick| {
+                vec![
+                    stat(&format!("{vms}.vm_reload"), 0),
+                    stat(&format!("wasmcustom.mirror_v1__alive__{first}__n"), tick),
+                    stat(&format!("wasmcustom.mirror_v1__alive__{}__n", first + 1), tick),
+                    stat("wasmcustom.mirror_v1__build__0_2e1_2e0__n", 1),
+                ]
+            }));
+            let filter = match module {
+                Module::Unfetched => {
+                    json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC" })
+                }
+                _ => json!({ "config": { "configuration": { "value": told } } }),
+            };
+            let config = json!({ "ecds_filter": { "name": name, "typed_config": filter } });
+            let is_delivered = !matches!(module, Module::Missing | Module::Waiting);
+            self.page(page, if is_delivered { json!({ "configs": [config] }) } else { json!({}) });
+            if module != Module::Missing {
+                hooks.push(json!({ "name": name, "config_discovery": {} }));
+            }
+        }
         self.page("/stats", json!({ "stats": stats }));
-        let configs = |is_there: bool, config: Value| if is_there { json!({ "configs": [config] }) } else { json!({}) };
-        self.page(
-            "/config_dump/ecds_filters",
-            configs(is_delivered, json!({ "last_updated": "2026-11-30T14:00:00Z" })),
-        );
-        let hook = json!({ "name": "kubectl-mirror", "config_discovery": {} });
-        self.page("/config_dump/dynamic_listeners", configs(is_asked_for, json!({ "upstream_http_filters": [hook] })));
+        self.page("/config_dump/dynamic_listeners", json!({ "configs": [{ "http_filters": hooks }] }));
     }
 
     /// Has these mirrors in its routes, just as they should be, and nothing else.
@@ -144,6 +173,14 @@ impl FakeEnvoy {
         self.page("/config_dump/dynamic_route_configs", json!({ "configs": [config] }));
     }
 
+    /// Sends requests for these hosts on, beside those of mirrors.
+    pub fn serves(&self, hosts: &[&str]) {
+        let mut pages = self.pages.lock().expect("no test has panicked in here");
+        let page = pages.get_mut("/config_dump/dynamic_route_configs").expect("routes");
+        let hosts = json!({ "name": "plain", "domains": hosts, "routes": [{ "route": { "cluster": "primary" } }] });
+        page["configs"][0]["route_config"]["virtual_hosts"].as_array_mut().expect("a list").push(hosts);
+    }
+
     /// Has lost the changes of copies' headers, as proxies of an older Istio lose them.
     pub fn drop_mutations(&self) {
         let mut pages = self.pages.lock().expect("no test has panicked in here");
@@ -163,9 +200,17 @@ impl FakeEnvoy {
         page["configs"].as_array_mut().expect("a list").push(config);
     }
 
+    /// Has no clusters at all any more.
+    pub fn without_endpoints(&self) {
+        self.page("/config_dump/dynamic_endpoint_configs", json!({}));
+    }
+
     fn answer(&self, uri: &http::Uri) -> Response<Full<Bytes>> {
         let resource = uri.query().and_then(|query| query.split('&').find_map(|part| part.strip_prefix("resource=")));
-        let page = resource.map_or_else(|| uri.path().to_owned(), |resource| format!("{}/{resource}", uri.path()));
+        let mut page = resource.map_or_else(|| uri.path().to_owned(), |resource| format!("{}/{resource}", uri.path()));
+        if uri.query().is_some_and(|query| query.contains("kubectl-mirror-")) {
+            page = PLUGINS.to_owned();
+        }
         let content = self.pages.lock().expect("no test has panicked in here").get(&page).cloned();
         // As Envoy shows a resource of which it has none. What it does not show at all is no page.
         let content = content.or_else(|| page.starts_with("/config_dump/").then(|| json!({})));

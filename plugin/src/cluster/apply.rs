@@ -1,7 +1,7 @@
-//! Writing objects: server-side apply, merge patches, deletion.
+//! Writing objects: server-side apply, creation, merge patches, deletion.
 
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -83,6 +83,19 @@ impl Cluster {
             Some(_) => Change::Configured,
         };
         Ok(Applied { change, object })
+    }
+
+    /// Creates an object, which must have a namespace and a name.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] where one of that name is there by now; see [`Error`].
+    pub async fn create<K: Object + Serialize>(&self, object: &K, dry_run: bool) -> Result<K, Error> {
+        let meta = object.meta();
+        let namespace = meta.namespace.as_deref().unwrap_or(&self.namespace);
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let params = PostParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let asked = Asked::of::<K>(Verb::Create, Some(namespace), meta.name.as_deref());
+        self.ask(asked, api.create(&params, object)).await
     }
 
     /// Merges `patch` into an object, if that is still the one of `resource_version`.
@@ -230,6 +243,20 @@ data: {a: one}
         let after = merge("two").await.expect("merged").data.expect("data");
         assert_eq!((after["a"].as_str(), after["b"].as_str()), ("one", "two"));
         assert!(matches!(merge("three").await, Err(Error::Changed { .. })));
+    }
+
+    #[tokio::test]
+    async fn what_is_there_already_is_not_created_once_more() {
+        let server = FakeServer::new().with(THERE);
+        let cluster = server.cluster("default");
+        assert!(cluster.create(&config_map("new", "one"), true).await.is_ok());
+        assert_eq!(server.count("configmaps"), 1);
+        assert!(cluster.create(&config_map("new", "one"), false).await.is_ok());
+        for name in ["new", "there"] {
+            let error = cluster.create(&config_map(name, "two"), false).await.expect_err(name);
+            assert!(matches!(error, Error::Changed { .. }), "{error}");
+        }
+        assert_eq!(server.writes()[1], "create configmaps default/new");
     }
 
     #[tokio::test]

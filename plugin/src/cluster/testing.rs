@@ -208,6 +208,16 @@ impl FakeServer {
         self.lock().appearing.push(object);
     }
 
+    /// Lets somebody else write an object right before the next write to it.
+    pub fn race(&self, object: Value) {
+        self.lock().racing.push((None, object));
+    }
+
+    /// The same before the next write with this verb.
+    pub fn race_at(&self, verb: &str, object: Value) {
+        self.lock().racing.push((Some(verb.to_owned()), object));
+    }
+
     /// Removes an object behind everybody's back.
     pub fn remove(&self, resource: &str, namespace: &str, name: &str) {
         let mut state = self.lock();
@@ -340,8 +350,11 @@ impl FakeServer {
             version["gitVersion"] = json!("v1.34.4");
             return (200, version);
         }
-        let target = Target::of(parts);
+        let mut target = Target::of(parts);
         let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(body).expect("JSON") };
+        if target.verb == "create" {
+            target.name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        }
         let mut state = self.lock();
         if target.resource == "selfsubjectaccessreviews.authorization.k8s.io" {
             state.calls.push("review of a right".to_owned());
@@ -364,11 +377,15 @@ impl FakeServer {
             let code = refusal["code"].as_u64().and_then(|code| code.try_into().ok());
             return (code.expect("a status code"), refusal);
         }
+        if !matches!(target.verb, "get" | "list") {
+            state.race(&target);
+        }
         let answer = match target.verb {
             "get" if target.resource == "pods/log" => state.log(&target, &query),
             "get" => state.get(&target),
             "list" => state.list(&target, query.get("labelSelector").map_or("", String::as_str)),
             "apply" => state.apply(&target, body, is_dry),
+            "create" => state.create(&target, body, is_dry),
             "patch" => state.patch(&target, &body, is_dry),
             "delete" => state.delete(&target, &body, is_dry),
             verb => panic!("the fake API server cannot {verb} {}", target.resource),

@@ -19,6 +19,7 @@ use crate::istio::yaml::to_yaml;
 use crate::local;
 use crate::output::{self, message};
 use crate::rules;
+use crate::steps::inventory::Unseen;
 use crate::steps::mirroring::Objects;
 use crate::steps::{Found, Which};
 
@@ -51,8 +52,8 @@ pub struct Wish {
     #[arg(long = "gateway", value_name = "GATEWAY", value_enum, default_value_t)]
     pub through: Through,
 
-    /// How the mirror is put into the gateways: merged into Knative's live routes, which needs rights to the gateways, or as a
-    /// VirtualService ahead of Knative's.
+    /// How the mirror is put into the gateways: merged into Knative's live routes, which needs rights to the gateways; as a
+    /// VirtualService ahead of Knative's; or told to a module that a WasmPlugin brings and that copies by itself.
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<Strategy>,
 
@@ -245,6 +246,9 @@ pub fn print(objects: &Objects, format: ObjectFormat) -> Result<()> {
     if let Some(object) = &objects.virtual_service {
         values.push(value(object)?);
     }
+    for held in &objects.held {
+        values.push(value(&held.plugin)?);
+    }
     print_values(&values, format)
 }
 
@@ -317,7 +321,7 @@ pub fn not_found(name: &MirrorName) -> anyhow::Error {
 }
 
 /// Says which objects could not be looked at.
-pub fn unseen(what: &[String]) {
+pub fn unseen(what: &[Unseen]) {
     for what in what {
         message(format_args!("note: not all can be seen, a right is missing: {what}"));
     }

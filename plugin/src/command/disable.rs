@@ -8,12 +8,14 @@ use crate::cli::ExitStatus;
 use crate::cluster::{ApplyOptions, Cluster, Connection, Pod};
 use crate::completion;
 use crate::intent::MirrorName;
-use crate::istio::InstalledBy;
 use crate::istio::install::Installed;
+use crate::istio::{InstalledBy, Workload};
 use crate::output::message;
+use crate::source::Way;
 use crate::steps::installing::Installation;
-use crate::steps::mirroring::{self, wait_until_gone};
-use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirrors};
+use crate::steps::inventory::wasm_plugins;
+use crate::steps::waiting::wait_until_gone;
+use crate::steps::{Found, GatewayPods, Which, gateways, installing, mirroring, mirrors, sharing};
 
 /// End mirrors: remove every object that enable made, and wait until the gateways have let go.
 #[derive(Debug, clap::Args)]
@@ -90,28 +92,35 @@ impl Args {
     }
 
     async fn uninstall_unused(&self, cluster: &Cluster, gateways: &[GatewayPods]) -> Result<bool> {
-        let left = mirrors(cluster, Which::All).await?;
-        if !left.mirrors.is_empty() || !left.unseen.is_empty() {
-            return Ok(false);
-        }
         let mut gone = false;
+        // Those without mirrors; others stay whatever is left elsewhere.
+        for plugin in wasm_plugins(cluster, &mut Vec::new()).await? {
+            if sharing::remove_unused(cluster, &plugin, false).await? {
+                common::said("filter", &Workload::of_plugin(&plugin).suffix(), "deleted", self.dry_run)?;
+                gone = true;
+            }
+        }
+        if !mirrors(cluster, Which::All).await?.has_none(Way::Observing) {
+            return Ok(gone);
+        }
+        let mut given_up = false;
         for gateway in gateways {
             let Some(object) = installing::installed(cluster, gateway).await? else { continue };
             if Installed::of(&object).by == Some(InstalledBy::Enable) {
                 installing::remove(cluster, gateway, self.waiting.limit(), false).await?;
                 common::said("filter", &gateway.workload.suffix(), "deleted", self.dry_run)?;
-                gone = true;
+                given_up = true;
             }
         }
-        if gone {
+        if given_up {
             self.give_back(cluster, gateways).await?;
         }
-        Ok(gone)
+        Ok(gone || given_up)
     }
 
     /// Somebody may have enabled a mirror in the same moment, who found the filter still there.
     async fn give_back(&self, cluster: &Cluster, gateways: &[GatewayPods]) -> Result<()> {
-        if mirrors(cluster, Which::All).await?.mirrors.is_empty() {
+        if mirrors(cluster, Which::All).await?.has_none(Way::Observing) {
             return Ok(());
         }
         let how = Installation {

@@ -1,5 +1,6 @@
 //! `kubectl mirror enable`: starts a mirror, or changes one in place.
 
+mod checks;
 mod filter;
 mod words;
 
@@ -7,25 +8,20 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap_complete::ArgValueCandidates;
-use kube::ResourceExt;
-use kube::core::ObjectMeta;
 
 use super::common::{self, Applying, DryRun, Waiting, Wish};
+use super::origin::Fetching;
 use crate::cli::ExitStatus;
-use crate::cluster::{Change, Cluster, Connection, Error, Pod, Right};
+use crate::cluster::{Change, Cluster, Connection, Error, Pod};
 use crate::completion;
-use crate::gateway::{Gateways, Wanted};
 use crate::intent::{Intent, MirrorName, Strategy, To};
-use crate::istio::InstalledBy;
-use crate::istio::names::ISTIO_NAMESPACE;
+use crate::istio::wasm_plugin::Origin;
 use crate::kinds::Service;
-use crate::knative::refusal::check_istio;
 use crate::knative::{Plan, Refusal, tag};
 use crate::output::message;
-use crate::steps::installing::{self, Installation};
 use crate::steps::mirroring::{self, Objects};
 use crate::steps::standing::now;
-use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, rights, survey, tagging};
+use crate::steps::{Found, GatewayPods, Survey, Which, gateways, mirrors, sending, survey, tagging, waiting};
 
 /// Copy a share of a service's live requests to a new version, and compare its answers.
 ///
@@ -56,6 +52,9 @@ pub struct Args {
     time: Option<Duration>,
 
     #[command(flatten)]
+    module: Fetching,
+
+    #[command(flatten)]
     applying: Applying,
 
     #[command(flatten)]
@@ -72,9 +71,10 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let mut intent = args.wish.intent(Strategy::Overlay)?;
     intent.expires = args.time.map(|time| now() + time.as_secs());
+    let origin = args.module.origin(intent.strategy)?;
     let cluster = args.connection.connect().await?;
     let name = MirrorName::new(&cluster.namespace, &args.service);
-    Enabling { cluster: &cluster, name: &name, args: &args }.run(intent).await
+    Enabling { cluster: &cluster, name: &name, args: &args, origin: origin.as_ref() }.run(intent).await
 }
 
 /// A mirror that is being enabled.
@@ -82,6 +82,8 @@ struct Enabling<'a> {
     cluster: &'a Cluster,
     name: &'a MirrorName,
     args: &'a Args,
+    /// Where gateways get the module of a WasmPlugin, as far as it was said.
+    origin: Option<&'a Origin>,
 }
 
 /// What is known of the gateways.
@@ -99,7 +101,7 @@ impl Enabling<'_> {
         let before = inventory.mirrors.iter().find(|found| found.name == *self.name);
         let (plan, tagging) = self.plan(&survey, intent, before).await?;
         let seen = self.gateways(&survey, &plan).await?;
-        let objects = self.objects(&survey, &plan, &seen)?;
+        let objects = self.objects(&survey, &plan, &seen).await?;
         mirroring::check_way(self.cluster, &plan, &objects, &inventory).await?;
         if self.args.applying.dry_run == DryRun::Client {
             return self.show(&objects, common::change_of(before));
@@ -110,6 +112,9 @@ impl Enabling<'_> {
                 filter::check_rights(self.cluster, pods).await?;
             }
             self.check_versions(&plan, pods).await?;
+            if tagging.is_none() {
+                self.check_targets(&plan, pods).await?;
+            }
         }
         words::warn_of_methods(&plan);
 
@@ -131,7 +136,7 @@ impl Enabling<'_> {
         }
         let inventory = mirrors(self.cluster, Which::All).await?;
         mirroring::give_way(self.cluster, &plan, &inventory).await?;
-        self.keep_filter(&seen).await?;
+        self.keep_filter(&plan, &seen).await?;
         // The mirror's objects know of the new tag by now, so that `disable` takes it away whatever happens.
         if let Err(error) = self.change_tags(&plan, before, tagging.as_ref()).await {
             return Err(self.undone(&plan, &applied, before, error).await);
@@ -189,147 +194,31 @@ impl Enabling<'_> {
                 _ => Err(error),
             },
             Err(error) if error.downcast_ref().is_some_and(Error::is_forbidden) => Err(anyhow!(
-                "{error:#}\nA mirror of the strategy overlay needs rights to the gateways (examples/rbac/platform-team.yaml); \
+                "{error:#}\nA mirror of the strategy {} needs rights to the gateways (examples/rbac/platform-team.yaml); \
                  with rights in namespace {} alone, add --strategy virtualservice",
+                plan.intent.strategy,
                 self.name.namespace
             )),
             Err(error) => Err(error),
         }
     }
 
-    fn objects(&self, survey: &Survey, plan: &Plan, seen: &Seen) -> Result<Objects> {
+    async fn objects(&self, survey: &Survey, plan: &Plan, seen: &Seen) -> Result<Objects> {
         match (plan.intent.strategy, seen) {
-            (Strategy::Overlay, Seen::Pods(pods)) => Ok(mirroring::overlays(plan, pods)),
-            (Strategy::Overlay, Seen::Nothing(right)) => bail!("the gateways cannot be seen: {right}"),
             (Strategy::VirtualService, _) => {
                 mirroring::virtual_services(plan, &survey.gateway_namespaces(plan.intent.through))
             }
-        }
-    }
-
-    async fn check_rights(&self, plan: &Plan, objects: &Objects, before: Option<&Found>, tags: bool) -> Result<()> {
-        let mut wanted = Vec::new();
-        for overlay in &objects.overlays {
-            let namespace = overlay.metadata.namespace.as_deref().unwrap_or_default();
-            wanted.extend(rights::to_write(rights::ENVOY_FILTERS, namespace));
-            if self.args.waiting.wait {
-                wanted.extend(rights::to_look(namespace));
-            }
-        }
-        if plan.intent.strategy == Strategy::VirtualService {
-            wanted.extend(rights::to_write(rights::VIRTUAL_SERVICES, &self.name.namespace));
-        }
-        // What the mirror is made of now and will not be any more.
-        if let Some(before) = before {
-            let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_default();
-            for overlay in before
-                .overlays
-                .iter()
-                .filter(|before| !objects.overlays.iter().any(|o| o.name_any() == before.name_any()))
-            {
-                wanted.push(Right::new("delete", rights::ENVOY_FILTERS, &namespace(&overlay.metadata)));
-            }
-            if objects.virtual_service.is_none() && !before.virtual_services.is_empty() {
-                wanted.push(Right::new("delete", rights::VIRTUAL_SERVICES, &self.name.namespace));
-            }
-        }
-        if tags || old_tag(before, plan).is_some() {
-            wanted.push(Right::new("patch", rights::SERVICES, &self.name.namespace));
-        }
-        wanted.sort();
-        wanted.dedup();
-        rights::need(self.cluster, &wanted).await
-    }
-
-    /// Refuses an Istio that would drop what keeps copies apart, and gateways that cannot be looked into.
-    async fn check_versions(&self, plan: &Plan, gateways: &[GatewayPods]) -> Result<()> {
-        let mut namespaces: Vec<&str> = gateways.iter().map(|gateway| gateway.workload.namespace.as_str()).collect();
-        namespaces.push(ISTIO_NAMESPACE);
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        for namespace in namespaces {
-            match self.cluster.istiod_versions(namespace).await {
-                Ok(versions) => versions.iter().try_for_each(|version| check_istio(version, "istiod"))?,
-                // What the gateways say has to do.
-                Err(Error::Forbidden(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
-        for pod in &pods {
-            check_istio(&pod.version, &format!("pod {}/{}", pod.namespace, pod.name))?;
-        }
-        if !self.args.waiting.wait {
-            return Ok(());
-        }
-        for state in Gateways::of(self.cluster, &pods).states(&Wanted::module()).await {
-            match state.found {
-                Ok(found) => check_istio(found.istio.as_deref().unwrap_or_default(), &format!("pod {}", state.pod))?,
-                Err(reason) if plan.intent.strategy == Strategy::Overlay => bail!(
-                    "cannot look into gateway pod {}: {reason}\nNothing was applied; --wait=false applies it unseen",
-                    state.pod
-                ),
-                Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    async fn install(&self, plan: &Plan, seen: &Seen) -> Result<()> {
-        let gateways = match seen {
-            Seen::Pods(gateways) => gateways,
-            Seen::Nothing(right) => {
-                message(format_args!(
-                    "note: whether the gateways have the filter could not be checked ({right}); {}",
-                    filter::WITHOUT
-                ));
-                return Ok(());
-            }
-        };
-        for gateway in gateways {
-            match installing::ensure(self.cluster, gateway, self.installation()).await {
-                Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
-                Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
-                Ok(None) => filter::check(self.cluster, gateway).await?,
-                Err(error) if plan.intent.strategy == Strategy::VirtualService && filter::may_not_look(&error) => {
-                    filter::check(self.cluster, gateway).await?;
+            (_, Seen::Nothing(right)) => bail!("the gateways cannot be seen: {right}"),
+            (Strategy::Overlay, Seen::Pods(pods)) => Ok(mirroring::overlays(plan, pods)),
+            (Strategy::WasmPlugin, Seen::Pods(gateways)) => {
+                let mut plugins = Vec::new();
+                for GatewayPods { workload, .. } in gateways {
+                    let there = sending::installed(self.cluster, workload).await?;
+                    plugins.push(sending::object(workload, there.as_ref(), self.sending())?);
                 }
-                Err(error) => return Err(error),
+                Ok(mirroring::held(plan, &plugins))
             }
         }
-        Ok(())
-    }
-
-    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
-    async fn keep_filter(&self, seen: &Seen) -> Result<()> {
-        let Seen::Pods(gateways) = seen else { return Ok(()) };
-        for gateway in gateways {
-            match installing::installed(self.cluster, gateway).await {
-                Ok(Some(_)) => {}
-                Ok(None) => {
-                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
-                    self.said_of_filter(gateway, done.change)?;
-                }
-                Err(error) if filter::may_not_look(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn installation(&self) -> Installation {
-        let options = self.args.applying.options();
-        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
-    }
-
-    /// Says that the filter was installed; not between the objects that are printed.
-    fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
-        let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
-        if self.args.applying.output.is_none() {
-            return common::said("filter", &name, change, dry_run);
-        }
-        message(common::sentence("filter", &name, change, dry_run));
-        Ok(())
     }
 
     /// A mirror that changes its strategy is gone from the gateways before it comes back in its new form. Tells whether it
@@ -343,7 +232,7 @@ impl Enabling<'_> {
     async fn wait_until_left(&self, seen: &Seen) -> Result<()> {
         if let (Some(timeout), Seen::Pods(gateways)) = (self.args.waiting.limit(), seen) {
             let pods: Vec<Pod> = gateways.iter().flat_map(|gateway| gateway.pods.clone()).collect();
-            mirroring::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
+            waiting::wait_until_gone(self.cluster, self.name, &pods, timeout).await?;
         }
         Ok(())
     }
@@ -400,7 +289,7 @@ impl Enabling<'_> {
         }
         let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
         let timeout = self.args.waiting.timeout;
-        let live = mirroring::wait_until_live(self.cluster, plan, applied, &pods, timeout).await?;
+        let live = waiting::wait_until_live(self.cluster, plan, applied, &pods, timeout).await?;
         message(words::describe(plan));
         message(format_args!(
             "Live on {live} of {live} gateway pods. See what differs: kubectl mirror report {}",

@@ -10,23 +10,26 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::common::{self, ObjectFormat, Wish};
+use super::origin::Fetching;
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
 use crate::completion;
 use crate::intent::{Intent, MirrorName, Strategy};
-use crate::istio::Workload;
+use crate::istio::wasm_plugin::{Origin, wasm_plugin, with_mirror};
+use crate::istio::{InstalledBy, Workload};
 use crate::kinds::{Gateway, Ingress, Revision, Route, VirtualService};
 use crate::knative::config::{CONFIG_ISTIO, KnativeGateway, gateway_namespace, gateway_namespaces};
 use crate::knative::source::{INGRESS_LABEL, is_of_gateways};
 use crate::knative::target::{self, Known};
-use crate::knative::{Gateways, Plan, Source};
+use crate::knative::{Gateways, Plan, Refusal, Source};
+use crate::steps::sharing::Held;
 use crate::steps::{GatewayPods, gateways, mirroring, survey};
 
 /// Print the VirtualService of a mirror, for GitOps.
 ///
 /// It routes as Knative does, and copies a share of the safe requests. Apply it with kubectl or commit it; after a change of
 /// the service's split it has to be generated anew (`kubectl mirror status` says when). With --strategy overlay the
-/// EnvoyFilters are printed instead, which follow changes by themselves.
+/// EnvoyFilters are printed instead, and with --strategy wasmplugin the WasmPlugins, which follow changes by themselves.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     # what enable --strategy virtualservice would apply\n  \
@@ -41,6 +44,9 @@ pub struct Args {
 
     #[command(flatten)]
     wish: Wish,
+
+    #[command(flatten)]
+    module: Fetching,
 
     /// Read the Route from this file (- for stdin) instead of a cluster. It may also hold what else matters: Knative's
     /// VirtualService, Ingress and Revisions of the Route, Istio's Gateways, and ConfigMap config-istio.
@@ -61,6 +67,7 @@ pub struct Args {
 /// Files that cannot be read or lack the Route, what cannot work, and what the API server refuses.
 pub async fn run(args: Args) -> Result<ExitStatus> {
     let intent = args.wish.intent(Strategy::VirtualService)?;
+    let origin = args.module.origin(intent.strategy)?;
     let objects = if args.files.is_empty() {
         let cluster = args.connection.connect().await?;
         let name = MirrorName::new(&cluster.namespace, &args.service);
@@ -75,18 +82,29 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
             Strategy::VirtualService => {
                 mirroring::virtual_services(&plan, &survey.gateway_namespaces(plan.intent.through))?
             }
+            Strategy::WasmPlugin => {
+                let through = plan.intent.through;
+                let pods = gateways::of_source(&cluster, &survey.source, through, survey.ingress.as_ref()).await?;
+                plugins(&plan, &pods, origin.as_ref())?
+            }
         }
     } else {
         let documents = read_all(&args.files)?;
         let namespace = args.connection.namespace.as_deref();
-        from_files(&documents, namespace, &args.service, intent)?
+        from_files(&documents, namespace, &args.service, intent, origin.as_ref())?
     };
     common::print(&objects, args.output)?;
     Ok(ExitStatus::Success)
 }
 
 /// The objects of a mirror, from what files hold.
-fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: Intent) -> Result<mirroring::Objects> {
+fn from_files(
+    documents: &[Value],
+    namespace: Option<&str>,
+    name: &str,
+    intent: Intent,
+    origin: Option<&Origin>,
+) -> Result<mirroring::Objects> {
     let routes: Vec<Route> = all(documents, "Route", "serving.knative.dev")?;
     let is_meant = |route: &&Route| {
         route.metadata.name.as_deref() == Some(name)
@@ -128,6 +146,10 @@ fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: 
             let gateways: Vec<Gateway> = all(documents, "Gateway", "networking.istio.io")?;
             Ok(mirroring::overlays(&plan, &workloads(&used, &gateways)))
         }
+        Strategy::WasmPlugin => {
+            let gateways: Vec<Gateway> = all(documents, "Gateway", "networking.istio.io")?;
+            plugins(&plan, &workloads(&used, &gateways), origin)
+        }
         Strategy::VirtualService => {
             let through = plan.intent.through;
             let said = ingress.map(|ingress| gateway_namespaces(ingress, through)).filter(|said| !said.is_empty());
@@ -135,6 +157,17 @@ fn from_files(documents: &[Value], namespace: Option<&str>, name: &str, intent: 
             mirroring::virtual_services(&plan, &namespaces)
         }
     }
+}
+
+/// WasmPlugins with this mirror and no other. They are not what `enable` made, so they stay when the mirror goes.
+fn plugins(plan: &Plan, gateways: &[GatewayPods], origin: Option<&Origin>) -> Result<mirroring::Objects> {
+    let plugin = |GatewayPods { workload, .. }: &GatewayPods| {
+        let origin = origin.ok_or_else(|| Refusal::NoModule { workload: workload.to_string() })?;
+        let plugin = with_mirror(&wasm_plugin(workload, origin, InstalledBy::Install), plan, None);
+        Ok(Held { name: plan.name.clone(), plugin })
+    };
+    let held = gateways.iter().map(plugin).collect::<Result<_>>()?;
+    Ok(mirroring::Objects { held, ..mirroring::Objects::default() })
 }
 
 /// The configured gateways that a mirror concerns.

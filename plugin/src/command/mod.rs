@@ -10,6 +10,7 @@ pub mod enable;
 pub mod generate;
 pub mod install;
 pub mod local;
+mod origin;
 pub mod report;
 pub mod rules;
 pub mod status;

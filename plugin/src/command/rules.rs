@@ -19,7 +19,7 @@ use crate::knative::Plan;
 use crate::output::{self, message};
 use crate::rules;
 use crate::steps::mirroring::{self, Objects};
-use crate::steps::{Found, Survey, Which, gateways, mirrors, rights, survey};
+use crate::steps::{Found, Survey, Which, gateways, mirrors, rights, survey, waiting};
 use edit::Edited;
 
 /// Show the rules of a running mirror, or change them in place.
@@ -174,7 +174,7 @@ impl Changing<'_> {
         let (change, applied) = mirroring::apply(self.cluster, &objects, Some(self.found), options).await?;
         self.said(change)?;
         if let (Some(timeout), Some(pods), false) = (self.args.waiting.limit(), pods, options.dry_run) {
-            let live = mirroring::wait_until_live(self.cluster, &plan, &applied, &pods, timeout).await?;
+            let live = waiting::wait_until_live(self.cluster, &plan, &applied, &pods, timeout).await?;
             message(format_args!("Live on {live} of {live} gateway pods."));
         }
         Ok(())
@@ -188,6 +188,10 @@ impl Changing<'_> {
         }
         if objects.virtual_service.is_some() {
             wanted.extend(rights::to_write(rights::VIRTUAL_SERVICES, &self.found.name.namespace));
+        }
+        for held in &objects.held {
+            let namespace = held.plugin.metadata.namespace.as_deref().unwrap_or_default();
+            wanted.extend(rights::to_write(rights::WASM_PLUGINS, namespace));
         }
         rights::need(self.cluster, &wanted).await
     }

@@ -67,6 +67,9 @@ async fn sync(cluster: &Cluster, found: &Found, applying: &Applying) -> Result<(
         let live = found.virtual_services.iter();
         stale.extend(live.flat_map(|live| stale::virtual_service(live, fresh, &plan)));
     }
+    let held = found.wasm_plugins.iter().filter(|_| !objects.held.is_empty());
+    stale.extend(held.flat_map(|live| stale::wasm_plugin(live, &plan)));
+    stale.dedup();
     let mut change = if stale.is_empty() { Change::Unchanged } else { Change::Configured };
     if change == Change::Configured && applying.dry_run != DryRun::Client {
         (change, _) = mirroring::apply(cluster, &objects, Some(found), applying.options()).await?;

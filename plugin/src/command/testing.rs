@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::common;
 use crate::cluster::testing::FakeServer;
 use crate::intent::{Intent, Strategy};
-use crate::istio::{Workload, overlay, virtual_service};
+use crate::istio::pin::Pinned;
+use crate::istio::wasm_plugin::{Origin, wasm_plugin, with_mirror};
+use crate::istio::{InstalledBy, Workload, overlay, virtual_service};
 use crate::knative::testing::plan;
 
 /// Where the gateways' pods are.
@@ -32,10 +34,14 @@ pub fn store() -> FakeServer {
 pub fn mirrored(intent: Intent) -> FakeServer {
     let strategy = intent.strategy;
     let plan = plan("tagged", intent);
+    let labels = BTreeMap::from([("istio".to_owned(), "ingressgateway".to_owned())]);
+    let workload = Workload { namespace: GATEWAYS.to_owned(), labels };
     let object = match strategy {
-        Strategy::Overlay => {
-            let labels = BTreeMap::from([("istio".to_owned(), "ingressgateway".to_owned())]);
-            common::value(&overlay(&plan, &Workload { namespace: GATEWAYS.to_owned(), labels }))
+        Strategy::Overlay => common::value(&overlay(&plan, &workload)),
+        Strategy::WasmPlugin => {
+            let module = Pinned { url: "oci://ghcr.io/x/filter:1".to_owned(), sha256: "a".repeat(64) };
+            let empty = wasm_plugin(&workload, &Origin { module, pull_secret: None }, InstalledBy::Enable);
+            common::value(&with_mirror(&empty, &plan, Some(1_796_047_652)))
         }
         Strategy::VirtualService => {
             common::value(&virtual_service(&plan, &[GATEWAYS.to_owned()]).expect("a VirtualService"))

@@ -5,8 +5,10 @@ use anyhow::{Result, bail};
 use super::common::{self, DryRun, Waiting};
 use crate::cli::ExitStatus;
 use crate::cluster::Connection;
+use crate::istio::Workload;
 use crate::output::message;
-use crate::steps::{Which, gateways, installing, mirrors};
+use crate::steps::inventory::wasm_plugins;
+use crate::steps::{Which, gateways, installing, mirrors, sending};
 
 /// Take the filter out of the gateways. Mirrors have to be disabled before.
 #[derive(Debug, clap::Args)]
@@ -33,7 +35,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         bail!(
             "whether there are mirrors cannot be seen, and without the filter they would go on copying requests, and nothing \
              would be compared; a right is missing: {}",
-            inventory.unseen.join("; ")
+            inventory.unseen.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         );
     }
     if !inventory.mirrors.is_empty() {
@@ -54,6 +56,13 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
             common::said("filter", &gateway.workload.suffix(), "deleted", args.dry_run)?;
             any = true;
         }
+    }
+    for plugin in wasm_plugins(&cluster, &mut Vec::new()).await? {
+        if args.dry_run != DryRun::Client {
+            sending::remove(&cluster, &plugin, args.waiting.limit(), args.dry_run == DryRun::Server).await?;
+        }
+        common::said("filter", &Workload::of_plugin(&plugin).suffix(), "deleted", args.dry_run)?;
+        any = true;
     }
     if !any {
         message("No filter found.");

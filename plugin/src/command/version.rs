@@ -1,10 +1,12 @@
 //! `kubectl mirror version`: of this plugin, of the filter that it carries, and of those on the gateways.
 
+use std::fmt::Write as _;
+
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection};
+use crate::cluster::{Cluster, Connection, Error};
 use crate::command::common::Format;
 use crate::gateway::Gateways;
 use crate::grid::{Column, Grid, Paint};
@@ -12,7 +14,7 @@ use crate::istio::install::{Installed, module_fingerprint};
 use crate::istio::names;
 use crate::module::MODULE;
 use crate::output::{self, message};
-use crate::steps::{gateways, installing};
+use crate::steps::{gateways, installing, sending};
 
 /// Show the version of this plugin, of the filter that it carries, and of those on the gateways.
 #[derive(Debug, clap::Args)]
@@ -48,10 +50,19 @@ struct OnGateway {
     filter: Vec<String>,
     /// The version of the plugin that installed it; null where it is not installed.
     installed: Option<String>,
+    /// Where a WasmPlugin gets the filter, with its checksum; null where there is none.
+    wasm_plugin: Option<Fetched>,
     /// Whether it is the very filter that this plugin carries.
     same: bool,
     istio: Option<String>,
     envoy: Option<String>,
+}
+
+/// Where a WasmPlugin gets the filter.
+#[derive(Clone, Debug, Serialize)]
+struct Fetched {
+    url: String,
+    sha256: String,
 }
 
 /// Runs the command. A cluster that cannot be asked is no failure: the plugin's own version is known.
@@ -74,22 +85,35 @@ async fn on_gateways(connection: &Connection, module: &str) -> Result<Vec<OnGate
     let cluster: Cluster = connection.connect().await?;
     let mut all = Vec::new();
     for gateway in gateways::all(&cluster).await? {
-        let installed = installing::installed(&cluster, &gateway).await?;
+        let installed = seen(installing::installed(&cluster, &gateway).await)?;
         let installed = installed.map(|object| Installed::of(&object));
+        let plugin = seen(sending::installed(&cluster, &gateway.workload).await)?;
+        let plugin = plugin.map(|plugin| Fetched { url: plugin.spec.url, sha256: plugin.spec.sha256 });
         for view in Gateways::of(&cluster, &gateway.pods).view(&[]).await {
-            let seen = view.view.as_ref().ok();
-            let instance = seen.and_then(|view| view.snapshot.instances.first());
+            let said = view.view.as_ref().ok();
+            let instance = said.and_then(|view| view.snapshot.instances.first());
             all.push(OnGateway {
                 pod: format!("{}/{}", gateway.workload.namespace, view.pod),
                 filter: instance.map(|instance| instance.builds.clone()).unwrap_or_default(),
                 installed: installed.as_ref().and_then(|installed| installed.version.clone()),
+                wasm_plugin: plugin.clone(),
                 same: installed.as_ref().is_some_and(|installed| installed.module.as_deref() == Some(module)),
-                istio: seen.and_then(|view| view.istio().map(str::to_owned)),
-                envoy: seen.map(|view| view.envoy().to_owned()),
+                istio: said.and_then(|view| view.istio().map(str::to_owned)),
+                envoy: said.map(|view| view.envoy().to_owned()),
             });
         }
     }
     Ok(all)
+}
+
+/// An installation, where the user may look and the cluster knows the kind.
+fn seen<T>(found: Result<Option<T>>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.downcast_ref().is_some_and(|error: &Error| error.is_forbidden() || error.is_no_kind()) => {
+            Ok(None)
+        }
+        found => found,
+    }
 }
 
 fn table(versions: &Versions) -> String {
@@ -118,5 +142,10 @@ fn table(versions: &Versions) -> String {
     }
     text.push('\n');
     text.push_str(&grid.render(output::look().colour));
+    let mut fetched: Vec<_> = gateways.iter().filter_map(|gateway| gateway.wasm_plugin.as_ref()).collect();
+    fetched.dedup_by(|a, b| a.url == b.url && a.sha256 == b.sha256);
+    for Fetched { url, sha256 } in fetched {
+        let _ = write!(text, "\nBy WasmPlugin: {url}\n  sha256 {sha256}\n");
+    }
     text
 }

@@ -1,19 +1,21 @@
 //! What runs in the gateways' Envoys, as they say themselves.
 //!
 //! `view.rs` reads one Envoy's admin pages into a [`View`]: the module (`module.rs`), the mirrors in its live routes
-//! (`routes.rs`), and the clusters that they copy to (`endpoints.rs`). `state.rs` judges by it how one mirror stands in that
+//! (`routes.rs`), what a WasmPlugin brought (`sending.rs`), and the clusters that mirrors copy to (`endpoints.rs`). `state.rs` judges by it how one mirror stands in that
 //! pod; `wait.rs` waits until it stands as wanted in all of them.
 
 mod endpoints;
 mod module;
 mod routes;
+mod sending;
 mod state;
 mod view;
 mod wait;
 
 pub use endpoints::Endpoints;
+pub use module::Modules;
 pub use routes::{Carrier, Drawn, Flaw, LiveMirror};
-pub use state::{Found, PodState, Route, Summary, Wanted, unserved_hosts};
+pub use state::{Found, NO_TARGET, PodState, Route, Summary, Wanted, unserved_hosts};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};
 
@@ -21,7 +23,7 @@ use std::collections::BTreeSet;
 
 use crate::admin::{Admin, AdminError, each};
 use crate::cluster::{Cluster, Pod};
-use crate::source;
+use crate::source::{self, Way};
 
 /// The Envoys of several pods, by connections that are kept.
 #[derive(Clone, Debug, Default)]
@@ -68,18 +70,18 @@ impl Gateways {
         views.iter().map(|view| PodState::judge(view, wanted)).collect()
     }
 
-    /// Whether the listeners of each ask for the module.
-    async fn hooks(&self) -> Vec<(String, Result<bool, AdminError>)> {
-        let answers = each(&self.admins, |admin| async move { module::is_hooked(&admin).await }).await;
+    /// Whether the listeners of each ask for the module that stands in this way.
+    async fn hooks(&self, way: Way) -> Vec<(String, Result<bool, AdminError>)> {
+        let answers = each(&self.admins, |admin| async move { module::is_hooked(&admin, way).await }).await;
         let names = self.admins.iter().map(|admin| admin.place().name().to_owned());
         names.zip(answers).collect()
     }
 
-    /// The VMs of the module in each.
-    pub async fn vms(&self) -> Vec<(String, Result<BTreeSet<u32>, AdminError>)> {
+    /// The VMs in each of the module that stands in this way.
+    pub async fn vms(&self, way: Way) -> Vec<(String, Result<BTreeSet<u32>, AdminError>)> {
         let answers = each(&self.admins, |admin| async move {
             let mut snapshot = source::admin::read_page(&admin).await?;
-            Ok(snapshot.instances.pop().unwrap_or_default().vms)
+            Ok(snapshot.instances.pop().unwrap_or_default().vms(way).map(|(vm, _)| vm).collect())
         })
         .await;
         let names = self.admins.iter().map(|admin| admin.place().name().to_owned());

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::envoy::{MirrorSpec, mark, selector};
+use crate::source::Way;
 
 /// One mirror as it stands in an Envoy's routes.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +37,17 @@ pub enum Drawn {
     Script(String),
     /// So many of a million, which Envoy draws.
     Share(u32),
+    /// Those that the module selects by this configuration.
+    Told(String),
 }
 
 impl Drawn {
     /// What is said of a mirror that is to be.
-    pub fn of(spec: &MirrorSpec) -> Self {
-        match spec.mirror.sampling {
-            Sampling::Selector => Self::Script(selector::script(spec)),
-            Sampling::Envoy => Self::Share(spec.selection.millionths),
+    pub fn of(spec: &MirrorSpec, way: Way) -> Self {
+        match (way, spec.mirror.sampling) {
+            (Way::Sending, _) => Self::Told(spec.to_json()),
+            (Way::Observing, Sampling::Selector) => Self::Script(selector::script(spec)),
+            (Way::Observing, Sampling::Envoy) => Self::Share(spec.selection.millionths),
         }
     }
 
@@ -63,6 +67,36 @@ pub enum Carrier {
     Metadata,
     /// In a request header (strategy `virtualservice`).
     Header,
+    /// In the module's own configuration (strategy `wasmplugin`).
+    Plugin,
+}
+
+impl Carrier {
+    /// How the module stands that reads it.
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Metadata | Self::Header => Way::Observing,
+            Self::Plugin => Way::Sending,
+        }
+    }
+}
+
+/// A virtual host that sends requests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Served {
+    /// The route configuration that has it.
+    pub port: String,
+    /// Its domains.
+    pub domains: Vec<String>,
+    /// How many of its routes do so.
+    pub routes: usize,
+}
+
+impl Served {
+    /// Whether it serves this host.
+    pub fn serves(&self, host: &str) -> bool {
+        serve(&self.domains, host)
+    }
 }
 
 /// What a mirrored route lacks, so that nothing is copied, or not as it should be.
@@ -78,11 +112,15 @@ pub enum Flaw {
 }
 
 /// All mirrors in a dump of route configurations, by name; two states of one mirror (while a change is on its way) stand
-/// beside each other.
-pub(super) fn read(dump: Dump) -> Vec<LiveMirror> {
-    let mut mirrors: Vec<LiveMirror> = Vec::new();
+/// beside each other. And all virtual hosts that send requests on.
+pub(super) fn read(dump: Dump) -> (Vec<LiveMirror>, Vec<Served>) {
+    let (mut mirrors, mut served): (Vec<LiveMirror>, _) = (Vec::new(), Vec::new());
     for config in dump.configs.into_iter().filter_map(|config| config.route_config) {
         for host in config.virtual_hosts {
+            let routes = host.routes.iter().filter(|route| route.route.is_some()).count();
+            if routes > 0 {
+                served.push(Served { port: config.name.clone(), domains: host.domains.clone(), routes });
+            }
             for route in host.routes {
                 let Some((carrier, json)) = route.carries() else { continue };
                 let Ok(Named { name }) = serde_json::from_str(&json) else { continue };
@@ -112,7 +150,17 @@ pub(super) fn read(dump: Dump) -> Vec<LiveMirror> {
         }
     }
     mirrors.sort_by(|a, b| a.name.cmp(&b.name));
-    mirrors
+    (mirrors, served)
+}
+
+fn serve<'a>(domains: impl IntoIterator<Item = &'a String>, host: &str) -> bool {
+    domains.into_iter().any(|domain| {
+        let domain = domain.split(':').next().unwrap_or_default();
+        match domain.strip_prefix('*') {
+            Some(suffix) => host.ends_with(suffix),
+            None => domain.eq_ignore_ascii_case(host),
+        }
+    })
 }
 
 impl LiveMirror {
@@ -123,13 +171,7 @@ impl LiveMirror {
 
     /// Whether one of its virtual hosts serves this host.
     pub fn serves(&self, host: &str) -> bool {
-        self.domains.iter().any(|domain| {
-            let domain = domain.split(':').next().unwrap_or_default();
-            match domain.strip_prefix('*') {
-                Some(suffix) => host.ends_with(suffix),
-                None => domain.eq_ignore_ascii_case(host),
-            }
-        })
+        serve(&self.domains, host)
     }
 }
 
@@ -157,6 +199,7 @@ impl Route {
                 let share = share.default_value.as_ref().filter(|share| share.denominator == "MILLION")?;
                 Some(Drawn::Share(share.numerator))
             }
+            Carrier::Plugin => None,
         }
     }
 
@@ -307,7 +350,7 @@ mod tests {
     pub(in crate::gateway) const DUMP: &str = include_str!("../../fixtures/cluster/envoy-routes.json");
 
     fn mirrors(dump: &str) -> Vec<LiveMirror> {
-        read(serde_json::from_str(dump).expect("a dump"))
+        read(serde_json::from_str(dump).expect("a dump")).0
     }
 
     #[test]

@@ -7,11 +7,13 @@ use mirror_core::config::Mirror;
 
 use super::{Carrier, Drawn, Endpoints, Flaw, LiveMirror, PodView, View};
 use crate::envoy::MirrorSpec;
-use crate::source::Module;
+use crate::source::{Module, Way};
 
 /// What is looked for in the gateways.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
+    /// How the module is to stand there; as the mirror's does where `None`.
+    way: Option<Way>,
     /// The mirror's name; none where only the module matters.
     name: Option<String>,
     /// Just as it should be; any state of it where `None`.
@@ -32,6 +34,8 @@ pub struct PodState {
 /// What was found in one pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
+    /// How the module is to stand there.
+    pub way: Way,
     /// Envoy's version.
     pub envoy: String,
     /// The version of Istio's proxy, where it is one.
@@ -86,13 +90,13 @@ pub enum Summary {
 
 impl Wanted {
     /// This mirror, just as it is here.
-    pub fn mirror(mirror: &Mirror) -> Self {
-        Self { name: Some(mirror.name.clone()), mirror: Some(mirror.clone()), drawn: None }
+    pub fn mirror(mirror: &Mirror, way: Way) -> Self {
+        Self { way: Some(way), name: Some(mirror.name.clone()), mirror: Some(mirror.clone()), drawn: None }
     }
 
     /// The same, and the requests that it copies.
-    pub fn spec(spec: &MirrorSpec) -> Self {
-        Self { drawn: Some(Drawn::of(spec)), ..Self::mirror(&spec.mirror) }
+    pub fn spec(spec: &MirrorSpec, way: Way) -> Self {
+        Self { drawn: Some(Drawn::of(spec, way)), ..Self::mirror(&spec.mirror, way) }
     }
 
     /// Any state of the mirror of this name.
@@ -101,8 +105,8 @@ impl Wanted {
     }
 
     /// Only the module.
-    pub fn module() -> Self {
-        Self::default()
+    pub fn module(way: Way) -> Self {
+        Self { way: Some(way), ..Self::default() }
     }
 
     /// The clusters whose endpoints matter.
@@ -150,9 +154,9 @@ impl PodState {
         self.found.as_ref().is_ok_and(|found| found.module == Module::Running)
     }
 
-    /// Whether Envoy refused the module.
+    /// Whether Envoy refused the module, or Istio's agent could not fetch it.
     pub fn module_is_rejected(&self) -> bool {
-        self.found.as_ref().is_ok_and(|found| found.module == Module::Rejected)
+        self.found.as_ref().is_ok_and(|found| matches!(found.module, Module::Rejected | Module::Unfetched))
     }
 
     /// What is wrong with the module and what to do, in one sentence; that it runs where it does.
@@ -180,11 +184,13 @@ impl PodState {
 impl Found {
     fn judge(view: &View, wanted: &Wanted) -> Self {
         let live: Vec<_> = view.mirrors.iter().filter(|live| wanted.name.as_ref() == Some(&live.name)).collect();
+        let way = wanted.way.or_else(|| live.first().map(|live| live.carrier.way())).unwrap_or_default();
         let mirror = wanted.mirror.as_ref().or_else(|| live.iter().find_map(|live| live.mirror.as_ref()));
         let flaws: BTreeSet<_> = live.iter().flat_map(|live| live.flaws.iter().copied()).collect();
         let is_other = |live: &LiveMirror| {
             let drawn = wanted.drawn.as_ref().zip(live.drawn.as_ref());
             live.mirror.is_none()
+                || live.carrier.way() != way
                 || live.mirror.as_ref() != mirror
                 || drawn.is_some_and(|(wanted, live)| !wanted.is(live))
         };
@@ -201,9 +207,10 @@ impl Found {
         let hosts = mirror.map(|mirror| mirror.hosts.as_slice()).unwrap_or_default();
         let is_missing = |host: &&String| *host != "*" && !live.iter().any(|live| live.serves(host));
         Self {
+            way,
             envoy: view.envoy().to_owned(),
             istio: view.istio().map(str::to_owned),
-            module: view.module,
+            module: view.modules.by(way),
             candidate: mirror.map(|mirror| endpoints(&mirror.candidate.cluster)).unwrap_or_default(),
             secondary: mirror.and_then(|mirror| mirror.secondary.as_ref()).map(|target| endpoints(&target.cluster)),
             carrier: live.first().map(|live| live.carrier),
@@ -231,6 +238,14 @@ impl Found {
         let which = if gone == Some(1) { "the secondary's" } else { "the candidate's" };
         match self.summary() {
             Summary::Live => "it copies and compares".to_owned(),
+            Summary::Absent if self.way == Way::Sending => match self.module {
+                Module::Running => {
+                    "its module has not been told of the mirror: the control plane is not done yet, or does \
+                                    not reach this pod"
+                        .to_owned()
+                }
+                module => format!("nothing is copied: {}", why(module)),
+            },
             Summary::Absent => "no route of this gateway has the mirror: does the gateway serve its hosts?".to_owned(),
             Summary::Outdated => {
                 "its routes have another state of the mirror: the control plane is not done yet, or was \
@@ -238,9 +253,7 @@ impl Found {
                     .to_owned()
             }
             Summary::Incomplete => self.lacking(),
-            Summary::NoTarget => format!(
-                "it has no cluster for {which} service, so nothing is copied: is the service exported to the gateway?"
-            ),
+            Summary::NoTarget => format!("it has no cluster for {which} service, so nothing is copied: {NO_TARGET}"),
             Summary::NoEndpoints => "nobody healthy is there to answer copies: is the candidate ready?".to_owned(),
             Summary::Module(module) => format!("{}: {}", self.without(module), why(module)),
             Summary::Unreachable => String::new(),
@@ -251,6 +264,7 @@ impl Found {
     /// none, it is the module that tags the copies.
     fn without(&self, module: Module) -> &'static str {
         match (self.carrier, module) {
+            (Some(Carrier::Plugin), _) => "nothing is copied",
             (Some(Carrier::Header), _) => "requests are copied without tags, and not compared",
             (_, Module::Missing) => "nothing is copied",
             (_, _) => "requests are copied but not compared",
@@ -278,12 +292,21 @@ impl Found {
     }
 }
 
+/// Why there may be no cluster for a service, and what to do.
+pub const NO_TARGET: &str = "is the service exported to the gateway? Where Istio's option PILOT_FILTER_GATEWAY_CLUSTER_CONFIG is \
+     on, a gateway has only clusters that a VirtualService names: give the revision a tag (kubectl mirror enable --tag)";
+
 /// Why the module does not compare, and what to do.
 fn why(module: Module) -> &'static str {
     match module {
         Module::Running => "the module runs",
         Module::Stopped => "the module has stopped; run `kubectl mirror repair`",
         Module::Rejected => "Envoy refused the module; see the log of the pod",
+        Module::Unfetched => {
+            "Istio's agent could not fetch the module and put a filter that does nothing in its place; the log of the pod says \
+             why (look for `wasm`): is the URL right, the checksum that of what is there, and does the registry ask for \
+             --image-pull-secret?"
+        }
         Module::Waiting => "Envoy has not got the module yet, or refused how it is wrapped; see the log of the pod",
         Module::Missing => "the module is not installed on this gateway; run `kubectl mirror install`",
     }
@@ -301,6 +324,7 @@ impl fmt::Display for Summary {
             Self::Module(Module::Running) => "live",
             Self::Module(Module::Stopped) => "module-stopped",
             Self::Module(Module::Rejected) => "module-rejected",
+            Self::Module(Module::Unfetched) => "module-unfetched",
             Self::Module(Module::Waiting) => "module-waiting",
             Self::Module(Module::Missing) => "module-missing",
             Self::Unreachable => "unreachable",

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use mirror_core::config::Target;
 
-use super::{Endpoints, LiveMirror, endpoints, module, routes};
+use super::{Endpoints, LiveMirror, Modules, endpoints, module, routes, sending};
 use crate::admin::{Admin, AdminError};
-use crate::source::{self, Module, Snapshot};
+use crate::source::{self, Snapshot};
 
 /// What one Envoy says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,8 +14,8 @@ pub struct View {
     /// What it has counted, and how it and the module are.
     pub snapshot: Snapshot,
     /// What became of the module, also where Istio hides the statistics that tell.
-    pub module: Module,
-    /// The mirrors in its live routes, by name.
+    pub modules: Modules,
+    /// The mirrors in its live routes, by name, and then those that its module was told of.
     pub mirrors: Vec<LiveMirror>,
     /// The clusters that were asked for and those that its mirrors copy to.
     pub endpoints: BTreeMap<String, Endpoints>,
@@ -49,9 +49,16 @@ impl View {
 pub async fn read(admin: &Admin, clusters: &[String]) -> Result<View, AdminError> {
     let snapshot = source::admin::read_page(admin).await?;
     let instance = snapshot.instances.first().cloned().unwrap_or_default();
-    let module = module::read(admin, &instance).await?;
-    let mut mirrors = routes::read(admin.get("/config_dump?resource=dynamic_route_configs").await?.json()?);
-    mirrors.extend(routes::read(admin.get("/config_dump?resource=static_route_configs").await?.json()?));
+    let by_plugin = sending::read(admin).await?;
+    let modules = module::read(admin, &instance, &by_plugin).await?;
+    let (mut mirrors, mut served) = (Vec::new(), Vec::new());
+    for kind in ["dynamic", "static"] {
+        let page = admin.get(&format!("/config_dump?resource={kind}_route_configs")).await?;
+        let (some, hosts) = routes::read(page.json()?);
+        mirrors.extend(some);
+        served.extend(hosts);
+    }
+    mirrors.extend(sending::mirrors(by_plugin.module.unwrap_or_default(), &served));
     let mut names = clusters.to_vec();
     for mirror in mirrors.iter().filter_map(|live| live.mirror.as_ref()) {
         names.extend([Some(&mirror.candidate), mirror.secondary.as_ref()].into_iter().flatten().map(cluster));
@@ -59,7 +66,7 @@ pub async fn read(admin: &Admin, clusters: &[String]) -> Result<View, AdminError
     names.sort();
     names.dedup();
     let endpoints = read_endpoints(admin, names).await?;
-    Ok(View { snapshot, module, mirrors, endpoints })
+    Ok(View { snapshot, modules, mirrors, endpoints })
 }
 
 fn cluster(target: &Target) -> String {
@@ -86,13 +93,19 @@ mod tests {
 
     use super::*;
     use crate::admin::testing::FakeEnvoy;
+    use crate::source::{Module, Way};
 
     #[tokio::test]
     async fn what_became_of_the_module_is_found_without_the_statistics_that_istio_hides() {
         let envoy = FakeEnvoy::start().await;
+        let modules = async || read(&envoy.admin(), &[]).await.expect("a view").modules;
         for module in [Module::Missing, Module::Waiting, Module::Rejected, Module::Stopped, Module::Running] {
-            envoy.module(module);
-            assert_eq!(read(&envoy.admin(), &[]).await.expect("a view").module, module);
+            envoy.module(Way::Observing, module);
+            assert_eq!(modules().await, Modules { observing: module, sending: Module::Missing });
+        }
+        for module in Module::ALL {
+            envoy.module(Way::Sending, module);
+            assert_eq!(modules().await, Modules { observing: Module::Running, sending: module });
         }
     }
 

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Gateways, PodState, Wanted};
 use crate::admin::AdminError;
+use crate::source::Way;
 
 /// How long to wait between two looks.
 const LOOK: Duration = Duration::from_millis(500);
@@ -54,10 +55,10 @@ impl Gateways {
     /// do not ask for any more goes on running until the last connection of the listeners before is drained.
     ///
     /// Returns the pods that are not there yet, each with what is known of it.
-    pub async fn wait_until_hooked(&self, hooked: bool, timeout: Duration, what: &str) -> Vec<String> {
+    pub async fn wait_until_hooked(&self, way: Way, hooked: bool, timeout: Duration, what: &str) -> Vec<String> {
         let is_good =
             |(_, hook): &(String, Result<bool, AdminError>)| hook.as_ref().is_ok_and(|found| *found == hooked);
-        let (hooks, _) = watch(async || self.hooks().await, timeout, what, is_good).await;
+        let (hooks, _) = watch(async || self.hooks(way).await, timeout, what, is_good).await;
         let late = hooks.into_iter().filter(|hook| !is_good(hook));
         late.map(|(pod, hook)| match hook {
             Ok(true) => format!("{pod}: its listeners still ask for the filter"),
@@ -73,6 +74,7 @@ impl Gateways {
     /// Returns the pods that do not, each with what is known of it.
     pub async fn wait_until_replaced(
         &self,
+        way: Way,
         before: &[(String, Result<BTreeSet<u32>, AdminError>)],
         timeout: Duration,
         what: &str,
@@ -81,7 +83,7 @@ impl Gateways {
             let old = before.iter().find(|(name, _)| name == pod).and_then(|(_, old)| old.as_ref().ok());
             vms.as_ref().is_ok_and(|vms| old.is_none_or(|old| !vms.is_subset(old)))
         };
-        let (seen, _) = watch(async || self.vms().await, timeout, what, is_good).await;
+        let (seen, _) = watch(async || self.vms(way).await, timeout, what, is_good).await;
         let late = seen.into_iter().filter(|one| !is_good(one));
         late.map(|(pod, vms)| match vms {
             Ok(_) => format!(
@@ -155,6 +157,8 @@ mod tests {
     use crate::cluster::testing::FakeServer;
     use crate::source::Module;
 
+    const WAY: Way = Way::Observing;
+
     const LONG: Duration = Duration::from_secs(30);
 
     fn mirror() -> Mirror {
@@ -166,7 +170,7 @@ mod tests {
     async fn the_wait_ends_when_the_last_pod_is_as_wanted() {
         let (first, last) = (FakeEnvoy::start().await, FakeEnvoy::start().await);
         for envoy in [&first, &last] {
-            envoy.module(Module::Running);
+            envoy.module(WAY, Module::Running);
             envoy.endpoints("v2", 1);
         }
         first.mirrors(&[&mirror()]);
@@ -174,7 +178,7 @@ mod tests {
         let cluster = server.cluster("default");
         let labels = [("istio".to_owned(), "ingressgateway".to_owned())].into();
         let gateways = Gateways::of(&cluster, &cluster.pods("istio-system", &labels).await.expect("pods"));
-        let wanted = Wanted::mirror(&mirror());
+        let wanted = Wanted::mirror(&mirror(), WAY);
 
         let early = gateways.wait_until(&wanted, Duration::ZERO, "mirror", PodState::is_live).await;
         assert_eq!(early.end, End::TimedOut);
@@ -193,21 +197,21 @@ mod tests {
     #[tokio::test]
     async fn a_module_that_runs_is_replaced_when_other_vms_tick() {
         let envoy = FakeEnvoy::start().await;
-        envoy.module(Module::Running);
+        envoy.module(WAY, Module::Running);
         let gateways = Gateways::at(vec![envoy.admin()]);
-        let before = gateways.vms().await;
-        let late = gateways.wait_until_replaced(&before, Duration::ZERO, "module").await;
+        let before = gateways.vms(WAY).await;
+        let late = gateways.wait_until_replaced(WAY, &before, Duration::ZERO, "module").await;
         assert!(late.len() == 1 && late[0].contains("it runs the module that it had before"), "{late:?}");
         let stat = serde_json::json!({ "name": "wasmcustom.mirror_v1__alive__3__n", "value": 1 });
         envoy.page("/stats", serde_json::json!({ "stats": [stat] }));
-        assert_eq!(gateways.wait_until_replaced(&before, Duration::ZERO, "module").await, Vec::<String>::new());
+        assert_eq!(gateways.wait_until_replaced(WAY, &before, Duration::ZERO, "module").await, Vec::<String>::new());
         // None ran before.
-        assert_eq!(gateways.wait_until_replaced(&[], Duration::ZERO, "module").await, Vec::<String>::new());
+        assert_eq!(gateways.wait_until_replaced(WAY, &[], Duration::ZERO, "module").await, Vec::<String>::new());
     }
 
     #[tokio::test]
     async fn without_pods_there_is_nothing_to_wait_for() {
-        let waited = Gateways::default().wait_until(&Wanted::module(), LONG, "module", PodState::module_runs).await;
+        let waited = Gateways::default().wait_until(&Wanted::module(WAY), LONG, "module", PodState::module_runs).await;
         assert_eq!(waited, Waited { states: Vec::new(), end: End::Done });
     }
 }

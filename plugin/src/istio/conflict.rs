@@ -2,8 +2,9 @@
 
 use kube::core::ObjectMeta;
 
-use super::names;
+use super::{live, names, wasm_plugin};
 use crate::intent::MirrorName;
+use crate::kinds::WasmPlugin;
 use crate::knative::{Plan, Refusal};
 
 /// Checks that an object which is there already may be written over.
@@ -36,6 +37,22 @@ pub fn check_hosts(plan: &Plan, other: &MirrorName, hosts: &[String]) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// Checks the same of a mirror and those that share its WasmPlugin.
+///
+/// # Errors
+/// A host of both.
+pub fn check_shared(plugin: &WasmPlugin, name: &MirrorName) -> Result<(), Refusal> {
+    let hosts =
+        |name: &MirrorName| live::of_wasm_plugin(plugin, name).map(|spec| spec.mirror.hosts).unwrap_or_default();
+    let ours = hosts(name);
+    for other in wasm_plugin::mirrors(plugin).into_iter().filter(|other| other != name) {
+        if let Some(host) = hosts(&other).into_iter().find(|host| ours.contains(host)) {
+            return Err(Refusal::OtherMirror { route: name.clone(), host, other });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

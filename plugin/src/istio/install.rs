@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use k8s_openapi::ByteString;
+use kube::core::ObjectMeta;
 use mirror_core::config::fingerprint;
 use serde_json::{Value, json};
 
@@ -84,11 +85,16 @@ impl Installed {
         Self {
             version: annotation(names::VERSION),
             module: annotation(names::MODULE),
-            by: annotation(names::INSTALLED_BY).and_then(|by| by.parse().ok()),
+            by: installed_by(&live.metadata),
             wrapping: if config.is_some() && wrapped.is_none() { Wrapping::Bare } else { Wrapping::Matched },
             generation: configuration.and_then(|value| value.get("generation")?.as_u64()).unwrap_or_default(),
         }
     }
+}
+
+/// Which command installed the module, as its object says.
+pub fn installed_by(metadata: &ObjectMeta) -> Option<InstalledBy> {
+    metadata.annotations.as_ref()?.get(names::INSTALLED_BY)?.parse().ok()
 }
 
 /// A short name of this very module: 8 hex digits.

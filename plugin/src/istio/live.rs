@@ -1,9 +1,10 @@
 //! What an object in the cluster says of its mirror, read back from where the module gets it.
 
-use mirror_core::config::Mirror;
+use mirror_core::config::{Mirror, MirrorSpec, Sent};
 
 use crate::envoy::{NAME, mark};
-use crate::kinds::{EnvoyFilter, VirtualService};
+use crate::intent::MirrorName;
+use crate::kinds::{EnvoyFilter, VirtualService, WasmPlugin};
 
 /// The mirror that an EnvoyFilter configures; `None` where it has none that this version can read.
 pub fn of_overlay(live: &EnvoyFilter) -> Option<Mirror> {
@@ -17,6 +18,12 @@ pub fn of_virtual_service(live: &VirtualService) -> Option<Mirror> {
     let headers = live.spec.http.iter().filter_map(|http| http.headers.as_ref()?.request.as_ref());
     let mut values = headers.filter_map(|operations| operations.set.get(mark::CONFIG));
     read(&values.next()?.replace("%%", "%"))
+}
+
+/// A mirror that a WasmPlugin holds; `None` where it has none of this name that this version can read.
+pub fn of_wasm_plugin(live: &WasmPlugin, name: &MirrorName) -> Option<MirrorSpec> {
+    let json = live.spec.plugin_config["mirrors"].get(name.to_string())?.as_str()?;
+    Sent::from_json(json.as_bytes()).ok().map(|sent| sent.spec)
 }
 
 fn read(json: &str) -> Option<Mirror> {

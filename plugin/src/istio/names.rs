@@ -28,6 +28,8 @@ pub const VERSION: &str = "kubectl-mirror/version";
 pub const MODULE: &str = "kubectl-mirror/module";
 /// The annotation that says which command installed the module, see [`InstalledBy`](super::InstalledBy).
 pub const INSTALLED_BY: &str = "kubectl-mirror/installed-by";
+/// The annotation of a WasmPlugin with what was asked for of each of its mirrors, as JSON by name.
+pub const MIRRORS: &str = "kubectl-mirror/mirrors";
 /// Istio's annotation with the services that a patch refers to, so that their clusters are kept.
 pub const REFERENCED_SERVICES: &str = "envoyfilter.istio.io/referenced-services";
 
@@ -73,7 +75,7 @@ pub fn is_ours(metadata: &ObjectMeta) -> bool {
     metadata.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|manager| manager == MANAGER)
 }
 
-/// The name of the EnvoyFilter that puts the module into the pods of a workload.
+/// The name of the object that puts the module into the pods of a workload, of either kind.
 pub fn install(workload: &Workload) -> String {
     format!("{NAME}-{}", workload.suffix())
 }

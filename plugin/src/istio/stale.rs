@@ -3,14 +3,14 @@
 use kube::core::ObjectMeta;
 use mirror_core::config::Mirror;
 
-use super::{live, names};
-use crate::kinds::{EnvoyFilter, VirtualService};
+use super::{live, names, wasm_plugin};
+use crate::kinds::{EnvoyFilter, VirtualService, WasmPlugin};
 use crate::knative::{Plan, Target};
 
 /// Why a mirror's EnvoyFilter is not what would be written now, in words; nothing where it is. `fresh` is
 /// [`overlay`](super::overlay()) of the plan that the live object's intent comes to today.
 pub fn overlay(live: &EnvoyFilter, fresh: &EnvoyFilter, plan: &Plan) -> Vec<String> {
-    let mut reasons = Vec::from_iter(version(&live.metadata));
+    let mut reasons = Vec::from_iter(version(written_by(&live.metadata)));
     reasons.extend(mirror(live::of_overlay(live), plan));
     let same = live.spec == fresh.spec && services(&live.metadata) == services(&fresh.metadata);
     finish(reasons, same)
@@ -19,7 +19,7 @@ pub fn overlay(live: &EnvoyFilter, fresh: &EnvoyFilter, plan: &Plan) -> Vec<Stri
 /// The same of a mirror's VirtualService. `fresh` is [`virtual_service`](super::virtual_service()) of the plan that the
 /// live object's intent comes to today.
 pub fn virtual_service(live: &VirtualService, fresh: &VirtualService, plan: &Plan) -> Vec<String> {
-    let mut reasons = Vec::from_iter(version(&live.metadata));
+    let mut reasons = Vec::from_iter(version(written_by(&live.metadata)));
     reasons.extend(mirror(live::of_virtual_service(live), plan));
     let split = |object: &VirtualService| object.spec.http.first().map(|http| http.route.clone());
     if split(live) != split(fresh) {
@@ -31,9 +31,21 @@ pub fn virtual_service(live: &VirtualService, fresh: &VirtualService, plan: &Pla
     finish(reasons, live.spec == fresh.spec)
 }
 
+/// The same of a mirror that a WasmPlugin holds.
+pub fn wasm_plugin(live: &WasmPlugin, plan: &Plan) -> Vec<String> {
+    let kept = wasm_plugin::kept(live).remove(&plan.name);
+    let mut reasons = Vec::from_iter(version(kept.and_then(|kept| kept.version).as_ref()));
+    let told = live::of_wasm_plugin(live, &plan.name);
+    reasons.extend(mirror(told.clone().map(|spec| spec.mirror), plan));
+    finish(reasons, told == Some(plan.spec()))
+}
+
+fn written_by(live: &ObjectMeta) -> Option<&String> {
+    live.annotations.as_ref().and_then(|annotations| annotations.get(names::VERSION))
+}
+
 /// The plugin's version, where it was another.
-fn version(live: &ObjectMeta) -> Option<String> {
-    let version = live.annotations.as_ref().and_then(|annotations| annotations.get(names::VERSION));
+fn version(version: Option<&String>) -> Option<String> {
     match version {
         Some(version) if version == names::PLUGIN_VERSION => None,
         Some(version) => Some(format!("written by version {version}, this is {}", names::PLUGIN_VERSION)),
@@ -88,8 +100,8 @@ mod tests {
         Workload { namespace: "istio-system".into(), labels: [("istio".into(), "ingressgateway".into())].into() }
     }
 
-    /// What has changed since a mirror was written: the reasons with both strategies.
-    fn reasons(change: impl Fn(&mut Plan)) -> [Vec<String>; 2] {
+    /// What has changed since a mirror was written: the reasons with each strategy.
+    fn reasons(change: impl Fn(&mut Plan)) -> [Vec<String>; 3] {
         let plan = |strategy| {
             let intent = Intent { secondary: true, ..testing::intent("canary", strategy) };
             let was = testing::plan("split", intent);
@@ -102,12 +114,15 @@ mod tests {
         let overlay = overlay(&make(&was), &make(&is), &is);
         let (was, is) = plan(Strategy::VirtualService);
         let make = |plan| crate::istio::virtual_service(plan, &["istio-system".to_owned()]).expect("short rules");
-        [overlay, virtual_service(&make(&was), &make(&is), &is)]
+        let virtual_service = virtual_service(&make(&was), &make(&is), &is);
+        let (was, is) = plan(Strategy::WasmPlugin);
+        let made = crate::istio::wasm_plugin::with_mirror(&WasmPlugin::new("any", Default::default()), &was, None);
+        [overlay, virtual_service, wasm_plugin(&made, &is)]
     }
 
     #[test]
     fn what_has_not_changed_is_not_stale() {
-        assert_eq!(reasons(|_| ()), [Vec::<String>::new(), Vec::new()]);
+        assert_eq!(reasons(|_| ()), [Vec::<String>::new(), Vec::new(), Vec::new()]);
     }
 
     #[test]
@@ -142,7 +157,8 @@ mod tests {
             ),
         ];
         for (change, overlay, virtual_service) in cases {
-            assert_eq!(reasons(change), [overlay, virtual_service]);
+            // What the module is told follows the split as an overlay does.
+            assert_eq!(reasons(change), [overlay, virtual_service, overlay]);
         }
     }
 

@@ -1,16 +1,22 @@
-//! The gateway pods that one EnvoyFilter reaches.
+//! The gateway pods that one EnvoyFilter or WasmPlugin reaches.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use mirror_core::config::fingerprint;
 
-use crate::kinds::{EnvoyFilter, WorkloadSelector};
+use crate::cluster::Pod;
+use crate::kinds::{EnvoyFilter, PodSelector, TargetRef, WasmPlugin, WorkloadSelector};
+
+/// The label of a waypoint's pods, with the waypoint's name. An object reaches them by a reference, not by labels.
+pub const WAYPOINT: &str = "gateway.networking.k8s.io/gateway-name";
+/// The API group of waypoints.
+const GATEWAY_API: &str = "gateway.networking.k8s.io";
 
 /// Gateway pods: those of a namespace that have all these labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Workload {
-    /// Their namespace: an EnvoyFilter reaches pods of its own namespace only.
+    /// Their namespace: an object reaches pods of its own namespace only.
     pub namespace: String,
     /// Their labels, as Istio's Gateway selects them.
     pub labels: BTreeMap<String, String>,
@@ -21,6 +27,42 @@ impl Workload {
     pub fn of(filter: &EnvoyFilter) -> Self {
         let labels = filter.spec.workload_selector.as_ref().map(|selector| selector.labels.clone());
         Self { namespace: filter.metadata.namespace.clone().unwrap_or_default(), labels: labels.unwrap_or_default() }
+    }
+
+    /// The pods of a waypoint.
+    pub fn of_waypoint(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), labels: [(WAYPOINT.to_owned(), name.to_owned())].into() }
+    }
+
+    /// Those that a WasmPlugin reaches.
+    pub fn of_plugin(plugin: &WasmPlugin) -> Self {
+        let namespace = plugin.metadata.namespace.clone().unwrap_or_default();
+        if let Some(target) = plugin.spec.target_refs.first() {
+            return Self::of_waypoint(&namespace, &target.name);
+        }
+        let labels = plugin.spec.selector.as_ref().map(|selector| selector.match_labels.clone());
+        Self { namespace, labels: labels.unwrap_or_default() }
+    }
+
+    /// Whether a pod is one of them.
+    pub fn has(&self, pod: &Pod) -> bool {
+        self.namespace == pod.namespace && self.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
+    }
+
+    /// The waypoint whose pods they are.
+    pub fn waypoint(&self) -> Option<&str> {
+        self.labels.get(WAYPOINT).map(String::as_str)
+    }
+
+    /// As a WasmPlugin selects them.
+    pub(super) fn pod_selector(&self) -> PodSelector {
+        PodSelector { match_labels: self.labels.clone() }
+    }
+
+    /// As a WasmPlugin refers to them, where they are a waypoint's.
+    pub(super) fn target(&self) -> Option<TargetRef> {
+        let name = self.waypoint()?.to_owned();
+        Some(TargetRef { group: GATEWAY_API.to_owned(), kind: "Gateway".to_owned(), name })
     }
 
     /// As an EnvoyFilter selects them.

@@ -1,8 +1,8 @@
 //! The Knative and Istio objects that the plugin reads or writes, as far as it does: small structs of our own, since
 //! published ones follow other versions of the Kubernetes client.
 //!
-//! Reading ignores every field that is not named here. What is written ([`EnvoyFilter`], [`VirtualService`]) says what
-//! it holds and nothing else: absent and empty fields are left out.
+//! Reading ignores every field that is not named here. What is written ([`EnvoyFilter`], [`VirtualService`],
+//! [`WasmPlugin`]) says what it holds and nothing else: absent and empty fields are left out.
 
 mod envoy_filter;
 mod gateway;
@@ -11,6 +11,7 @@ mod revision;
 mod route;
 mod service;
 mod virtual_service;
+mod wasm_plugin;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ pub use virtual_service::{
     Destination, HeaderOperations, Headers, HttpMatch, HttpMirror, HttpRoute, Percent, Port, RouteDestination,
     StringMatch, VirtualService, VirtualServiceSpec,
 };
+pub use wasm_plugin::{PodSelector, TargetRef, WasmPlugin, WasmPluginSpec};
 
 /// One condition of a Knative object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -59,7 +59,7 @@ impl Plan {
             hosts: self.source.hosts(intent.through),
             methods: intent.methods.clone(),
             sampling: match intent.strategy {
-                Strategy::Overlay => Sampling::Selector,
+                Strategy::Overlay | Strategy::WasmPlugin => Sampling::Selector,
                 Strategy::VirtualService => Sampling::Envoy,
             },
             // A rollout may send users to the candidate at any time, without the mirror being written anew.
@@ -86,10 +86,11 @@ impl Plan {
 
     fn check_strategy(&self) -> Result<(), Refusal> {
         let Intent { strategy, expires, sticky, .. } = &self.intent;
-        if *strategy == Strategy::Overlay {
+        if *strategy != Strategy::VirtualService {
             return Ok(());
         }
-        let refuse = |option, reason| Err(Refusal::OverlayOnly { option, reason });
+        let refuse =
+            |option, reason| Err(Refusal::OtherStrategy { option, strategies: "overlay or wasmplugin", reason });
         if expires.is_some() {
             return refuse("--for", "a VirtualService cannot read the clock");
         }

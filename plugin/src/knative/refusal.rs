@@ -172,12 +172,29 @@ pub enum Refusal {
         revision: String,
     },
     /// A wish that this strategy cannot fulfil.
-    #[error("{option} works only with --strategy overlay: {reason}")]
-    OverlayOnly {
+    #[error("{option} works only with --strategy {strategies}: {reason}")]
+    OtherStrategy {
         /// The option.
         option: &'static str,
+        /// Those that can.
+        strategies: &'static str,
         /// Why.
         reason: &'static str,
+    },
+    /// A mirror that was enabled in the meantime.
+    #[error("mirror {mirror} has been enabled in the meantime; disable it first, `kubectl mirror disable {} -n {}`", .mirror.route, .mirror.namespace)]
+    InUse {
+        /// The mirror.
+        mirror: MirrorName,
+    },
+    /// Nobody says which module gateways are to run.
+    #[error(
+        "{workload} has no WasmPlugin of kubectl-mirror yet: say where its gateways get the module, --module-url URL (an image, \
+         oci://…, or a file, https://…) with its checksum, --module-sha256 HEX; later mirrors there need not say it again"
+    )]
+    NoModule {
+        /// The gateway pods.
+        workload: String,
     },
     /// A value that makes no sense.
     #[error("--{option}: {reason}")]

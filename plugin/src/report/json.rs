@@ -9,7 +9,7 @@
 //! | `schema` | `kubectl-mirror.report/v1` |
 //! | `span` | the time that the counts cover: `since` (RFC 3339; null for all since each gateway's module started), `until`, `began_anew[]` (gateways that started to count anew within it) |
 //! | `missing[]` | gateways whose counts are not in it: `name`, `reason`; empty where the report is whole |
-//! | `gateways[]` | the Envoys: `name`, `envoy` (version), `uptime` (seconds), `workers`, `alive` (how many of them compare), `module` (`running`, `stopped`, `rejected`, `waiting`, `missing`), `builds` (versions of the module) |
+//! | `gateways[]` | the Envoys: `name`, `envoy` (version), `uptime` (seconds), `workers`, `alive` (how many of them compare), `module` (`running`, `stopped`, `rejected`, `unfetched`, `waiting`, `missing`), `builds` (versions of the module) |
 //! | `warnings[]` | `code`, `about` (a gateway or mirror), `text` |
 //! | `mirrors[]` | as follows, by name |
 //! | `.name`, `.candidate` | `<namespace>/<route>`; what is under test, or null where it is not known |

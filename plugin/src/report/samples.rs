@@ -28,7 +28,7 @@ impl Sample {
             workers: 2,
             uptime: 600,
             clock: 1000,
-            ticks: vec![1000, 999, 1000],
+            ticks: [(0, 1000), (1, 999), (2, 1000)].into(),
             builds: vec!["0.1.0".to_owned()],
             delivery: Some(Delivery { accepted: 1, ..Delivery::default() }),
             ..Instance::default()
@@ -180,5 +180,5 @@ pub fn stopped() -> Sample {
         .pairs(Outcome::Incomplete(Incomplete::ShadowFailed), 12)
         .pairs(Outcome::Incomplete(Incomplete::ShadowAbsent), 3)
         .endpoint("GET /", Class::Incomplete, 15)
-        .instance(|instance| instance.ticks = vec![1000, 1000, 900])
+        .instance(|instance| instance.ticks = [(0, 1000), (1, 1000), (2, 900)].into())
 }

@@ -319,6 +319,10 @@ fn gateway_warning(gateway: &Gateway) -> Option<Warning> {
             "module_rejected",
             "Envoy refused the module, so nothing is compared. Its log says why (look for `wasm`).".to_owned(),
         ),
+        Module::Unfetched => (
+            "module_unfetched",
+            "Istio's agent could not fetch the module, so nothing is copied. The pod's log says why.".to_owned(),
+        ),
         Module::Waiting => (
             "module_waiting",
             "Envoy has not got the module yet, so nothing is compared. If this lasts, its source of configuration does \

@@ -8,14 +8,23 @@ use serde::Deserialize;
 
 pub use crate::admin::{Address, AdminError};
 
-use super::{Delivery, Instance, Snapshot};
+use super::{Delivery, Instance, Snapshot, Way};
 use crate::admin::Admin;
 
 /// Before the names of the module's extension, which themselves begin with `kubectl-mirror`.
 const DELIVERY_PREFIX: &str = "extension_config_discovery.upstream_http_filter.kubectl-mirror";
 
-/// Before the names of what Envoy notes of the module's VMs, from the first one on.
-const LOADED_PREFIX: &str = "wasm.kubectl-mirror.";
+/// Before the names of what Envoy notes of a module's VMs, from the first one on.
+const LOADED_PREFIX: &str = "wasm.";
+
+/// The way of the module that such a name is of: an EnvoyFilter gives it a name of its own, a WasmPlugin that of the object.
+fn loaded(name: &str) -> Option<Way> {
+    let of = name.strip_prefix(LOADED_PREFIX)?;
+    if of.starts_with("kubectl-mirror.") {
+        return Some(Way::Observing);
+    }
+    of.contains(".kubectl-mirror-").then_some(Way::Sending)
+}
 
 /// Reads what the Envoy at `address` has counted so far.
 ///
@@ -37,8 +46,8 @@ pub async fn read_page(admin: &Admin) -> Result<Snapshot, AdminError> {
         let (Some(name), Some(value)) = (name, value.and_then(|value| value.as_u64())) else { continue };
         if let Some(metric) = Metric::decode(&name) {
             snapshot.take(&mut instance, metric, value);
-        } else if name.starts_with(LOADED_PREFIX) {
-            instance.loaded = true;
+        } else if let Some(way) = loaded(&name) {
+            instance.loaded.insert(way);
         } else if let Some(event) = name.strip_prefix(DELIVERY_PREFIX) {
             let delivery = instance.delivery.get_or_insert_with(Delivery::default);
             match event.rsplit('.').next() {
@@ -98,7 +107,7 @@ struct Options {
 fn stats_path() -> String {
     // `^(a|b|c)` in a regular expression of Envoy's (RE2), percent-encoded.
     format!(
-        "/stats?format=json&filter=%5E%28{}%7C{}%7C{}%29",
+        "/stats?format=json&filter=%5E%28{}%7C{}%7C{}.*kubectl-mirror%29",
         (ENVOY_PREFIX.to_owned() + PREFIX).replace('.', "%5C."),
         DELIVERY_PREFIX.replace('.', "%5C."),
         LOADED_PREFIX.replace('.', "%5C."),

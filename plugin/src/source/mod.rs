@@ -36,17 +36,15 @@ pub struct Instance {
     pub uptime: u64,
     /// Its own clock when the snapshot was taken, in seconds since the Unix epoch.
     pub clock: u64,
-    /// For each VM of the module that did not end in good order: when it last ticked, by the same clock. There is one for
-    /// each worker, and one more on Envoy's main thread, which sees no traffic.
-    pub ticks: Vec<u64>,
-    /// The numbers of these VMs. A new one gets a new number.
-    pub vms: BTreeSet<u32>,
+    /// For each VM of the module that did not end in good order, by its number: when it last ticked, by the same clock.
+    /// There is one for each worker, and one more on Envoy's main thread, which sees no traffic. A new one gets a new number.
+    pub ticks: BTreeMap<u32, u64>,
     /// The versions of the module that report themselves; two while one replaces another.
     pub builds: Vec<String>,
     /// The version of Istio's proxy, for example `1.28.3`; `None` where this is none.
     pub istio: Option<String>,
-    /// Whether Envoy has made a VM of the module at some time.
-    pub loaded: bool,
+    /// The ways in which Envoy has made VMs of the module at some time.
+    pub loaded: BTreeSet<Way>,
     /// What became of the module's delivery; `None` where this Envoy was never told to fetch one.
     pub delivery: Option<Delivery>,
 }
@@ -62,6 +60,29 @@ pub struct Delivery {
     pub failed: u64,
 }
 
+/// How the module stands in an Envoy. Both ways may be there at once, each with VMs of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Among the router's upstream filters, by an EnvoyFilter: it compares what the routes copy.
+    #[default]
+    Observing,
+    /// Among the listeners' filters, by a WasmPlugin: it sends the copies itself.
+    Sending,
+}
+
+impl Way {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Observing, Self::Sending];
+
+    /// The first number of a VM that sends copies.
+    const FIRST_SENDING: u32 = 256;
+
+    /// That of the VM of this number.
+    const fn of(vm: u32) -> Self {
+        if vm < Self::FIRST_SENDING { Self::Observing } else { Self::Sending }
+    }
+}
+
 /// What became of the module in one Envoy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Module {
@@ -71,6 +92,8 @@ pub enum Module {
     Stopped,
     /// Envoy refused it.
     Rejected,
+    /// Istio's agent could not fetch it, and put something in its place that does nothing.
+    Unfetched,
     /// Envoy was told to fetch it and has not got it.
     Waiting,
     /// Nothing is known of it here.
@@ -80,7 +103,8 @@ pub enum Module {
 
 impl Module {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Running, Self::Stopped, Self::Rejected, Self::Waiting, Self::Missing];
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Stopped, Self::Rejected, Self::Unfetched, Self::Waiting, Self::Missing];
 
     /// The word that JSON uses.
     pub const fn as_str(self) -> &'static str {
@@ -88,6 +112,7 @@ impl Module {
             Self::Running => "running",
             Self::Stopped => "stopped",
             Self::Rejected => "rejected",
+            Self::Unfetched => "unfetched",
             Self::Waiting => "waiting",
             Self::Missing => "missing",
         }
@@ -107,29 +132,56 @@ impl Instance {
         self.clock.saturating_sub(self.uptime)
     }
 
-    /// How many workers compare.
+    /// The ways in which the module is known to be here, or to have been.
+    fn ways(&self) -> impl Iterator<Item = Way> {
+        Way::ALL.into_iter().filter(|way| {
+            let is_told_to_fetch = *way == Way::Observing && self.delivery.is_some();
+            is_told_to_fetch || self.vms(*way).next().is_some()
+        })
+    }
+
+    /// The VMs of one way, each with its last tick.
+    pub fn vms(&self, way: Way) -> impl Iterator<Item = (u32, u64)> {
+        self.ticks.iter().map(|(vm, tick)| (*vm, *tick)).filter(move |(vm, _)| Way::of(*vm) == way)
+    }
+
+    /// How many workers compare, in each way in which the module is here.
     pub fn alive(&self) -> u32 {
-        let vms = self.vms_since(self.clock.saturating_sub(Self::ALIVE_WITHIN));
+        self.ways().map(|way| self.alive_by(way)).min().unwrap_or(0)
+    }
+
+    /// How many workers compare in this way.
+    pub(crate) fn alive_by(&self, way: Way) -> u32 {
+        let vms = self.vms_since(way, self.clock.saturating_sub(Self::ALIVE_WITHIN));
         // While one module replaces another there may be VMs of both.
         vms.saturating_sub(Self::BESIDE_WORKERS).min(self.workers)
     }
 
     /// Whether every VM has ticked later than `second` of Envoy's clock, and so has handed over all that it knew then.
     pub fn has_ticked_after(&self, second: u64) -> bool {
-        self.vms_since(second.saturating_add(1)) >= self.workers.saturating_add(Self::BESIDE_WORKERS)
+        let all = self.workers.saturating_add(Self::BESIDE_WORKERS);
+        let mut ways = self.ways().peekable();
+        ways.peek().is_some() && ways.all(|way| self.vms_since(way, second.saturating_add(1)) >= all)
     }
 
     /// How many VMs have ticked at `second` or later.
-    fn vms_since(&self, second: u64) -> u32 {
-        let vms = self.ticks.iter().filter(|tick| **tick >= second).count();
+    fn vms_since(&self, way: Way, second: u64) -> u32 {
+        let vms = self.vms(way).filter(|(_, tick)| *tick >= second).count();
         u32::try_from(vms).unwrap_or(u32::MAX)
     }
 
-    /// What became of the module here.
+    /// What became of the module here, whichever way it is here; the worst where it is here in both.
     pub fn module(&self) -> Module {
-        match self.delivery {
-            _ if self.alive() > 0 && self.alive() == self.workers => Module::Running,
-            _ if !self.ticks.is_empty() => Module::Stopped,
+        self.ways().map(|way| self.module_by(way)).max().unwrap_or_default()
+    }
+
+    /// What became of the module that is to stand here in this way.
+    pub fn module_by(&self, way: Way) -> Module {
+        let delivery = self.delivery.filter(|_| way == Way::Observing);
+        let alive = self.alive_by(way);
+        match delivery {
+            _ if alive > 0 && alive == self.workers => Module::Running,
+            _ if self.vms(way).next().is_some() => Module::Stopped,
             Some(delivery) if delivery.accepted > 0 => Module::Stopped,
             Some(delivery) if delivery.rejected > 0 || delivery.failed > 0 => Module::Rejected,
             Some(_) => Module::Waiting,
@@ -153,8 +205,7 @@ impl Snapshot {
         match metric {
             // A VM that ends in good order says so by a zero.
             Metric::Alive { slot } if value > 0 => {
-                instance.ticks.push(value);
-                instance.vms.insert(slot);
+                instance.ticks.insert(slot, value);
             }
             Metric::Alive { .. } => {}
             Metric::Build { version } if value > 0 => instance.builds.push(version.as_str().to_owned()),
@@ -208,8 +259,28 @@ mod tests {
             (&[], Some(Delivery::default()), Module::Waiting),
             (&[], None, Module::Missing),
         ] {
-            let instance = Instance { workers: 2, clock: 1000, ticks: ticks.to_vec(), delivery, ..Instance::default() };
+            let ticks: BTreeMap<_, _> = (0..).zip(ticks.iter().copied()).collect();
+            let instance = Instance { workers: 2, clock: 1000, ticks: ticks.clone(), delivery, ..Instance::default() };
             assert_eq!(instance.module(), module, "{ticks:?} {delivery:?}");
         }
+    }
+
+    #[test]
+    fn each_way_is_judged_by_its_own_vms() {
+        let (running, stopped) = ([1000, 1000, 1000], [1000, 994, 990]);
+        let both = |observing: &[u64], sending: &[u64]| {
+            let ticks = (0..).zip(observing.iter().copied()).chain((256..).zip(sending.iter().copied())).collect();
+            let instance = Instance { workers: 2, clock: 1000, ticks, ..Instance::default() };
+            let ways = Way::ALL.map(|way| instance.module_by(way));
+            (ways, instance.module(), instance.alive(), instance.has_ticked_after(999))
+        };
+        let (run, stop, none) = (Module::Running, Module::Stopped, Module::Missing);
+        assert_eq!(both(&running, &[]), ([run, none], run, 2, true));
+        assert_eq!(both(&[], &running), ([none, run], run, 2, true));
+        assert_eq!(both(&running, &running), ([run, run], run, 2, true));
+        // Those of one way do not make up for those of the other.
+        assert_eq!(both(&running, &stopped), ([run, stop], stop, 0, false));
+        assert_eq!(both(&stopped, &running), ([stop, run], stop, 0, false));
+        assert_eq!(both(&[], &[]), ([none, none], none, 0, false));
     }
 }

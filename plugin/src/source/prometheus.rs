@@ -21,7 +21,7 @@ use increase::{Counted, increases};
 use mirror_core::stats::names::Metric;
 use series::Origin;
 
-use super::{Gathered, Instance, Snapshot};
+use super::{Gathered, Instance, Snapshot, Way};
 
 /// All that the module counts, in both forms.
 const ALL: &str = "{__name__=~\"mirror_v1__.+|mirror_(pairs|triples|endpoint_pairs|place_pairs|status_pairs|answers|diagnostics)_total|\
@@ -72,7 +72,7 @@ struct Target {
     /// Whether some names are as Envoy has them, and so exact.
     is_raw: bool,
     series: Vec<(Metric, Vec<(f64, f64)>)>,
-    ticks: Vec<(f64, f64)>,
+    ticks: BTreeMap<u32, (f64, f64)>,
 }
 
 fn gather(series: Vec<Series>, ticks: Vec<Series>, range: Range) -> Gathered {
@@ -84,10 +84,10 @@ fn gather(series: Vec<Series>, ticks: Vec<Series>, range: Range) -> Gathered {
         target.series.push((metric, values));
     }
     for Series { metric: labels, values } in ticks {
-        let Some(Origin { gateway, target, .. }) = series::origin(labels) else { continue };
+        let Some(Origin { gateway, target, metric, .. }) = series::origin(labels) else { continue };
         let target = gateways.get_mut(&gateway).and_then(|gateway| gateway.targets.get_mut(&target));
-        if let (Some(target), Some(last)) = (target, values.last()) {
-            target.ticks.push(*last);
+        if let (Some(target), Metric::Alive { slot }, Some(last)) = (target, metric, values.last()) {
+            target.ticks.insert(slot, *last);
         }
     }
     let mut gathered = Gathered { since: Some(range.since), until: Some(range.until), ..Gathered::default() };
@@ -111,15 +111,16 @@ fn gather(series: Vec<Series>, ticks: Vec<Series>, range: Range) -> Gathered {
 }
 
 /// What the ticks of an Envoy's VMs say of it: each with the time of the scrape.
-fn instance(name: String, ticks: &[(f64, f64)]) -> Instance {
-    let clock = ticks.iter().map(|(at, _)| *at as u64).max().unwrap_or(0);
+fn instance(name: String, ticks: &BTreeMap<u32, (f64, f64)>) -> Instance {
+    let clock = ticks.values().map(|(at, _)| *at as u64).max().unwrap_or(0);
     // A VM that ended in good order has said so by a zero.
-    let ticks: Vec<u64> = ticks.iter().map(|(_, tick)| *tick as u64).filter(|tick| *tick > 0).collect();
+    let ticks = ticks.iter().map(|(vm, (_, tick))| (*vm, *tick as u64)).filter(|(_, tick)| *tick > 0).collect();
     let mut instance = Instance { name, clock, ticks, workers: u32::MAX, ..Instance::default() };
     // One VM is the main thread's. Those that tick are all that are known; where none does, all have stopped.
-    let vms = u32::try_from(instance.ticks.len()).unwrap_or(u32::MAX);
-    instance.workers = match instance.alive() {
-        0 => vms.saturating_sub(1),
+    let alive = Way::ALL.into_iter().map(|way| instance.alive_by(way)).max().unwrap_or(0);
+    let vms = Way::ALL.into_iter().map(|way| instance.vms(way).count()).max().unwrap_or(0);
+    instance.workers = match alive {
+        0 => u32::try_from(vms).unwrap_or(u32::MAX).saturating_sub(1),
         alive => alive,
     };
     instance

@@ -15,10 +15,11 @@ use crate::envoy::observer::Wrapping;
 use crate::gateway::{Gateways, PodState, Wanted};
 use crate::istio::conflict::check_owner;
 use crate::istio::install::{Install, Installed};
-use crate::istio::{InstalledBy, install, names};
+use crate::istio::{InstalledBy, Workload, install, names};
 use crate::kinds::EnvoyFilter;
 use crate::module::MODULE;
 use crate::output::message;
+use crate::source::Way;
 
 /// What an installation did on one workload's pods.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Installation)
             }
             let pods = Gateways::of(cluster, &gateway.pods);
             let is_out = |state: &PodState| state.found.is_ok() && !state.module_runs();
-            if how.wait.is_none() || !pods.states(&Wanted::module()).await.iter().any(is_out) {
+            if how.wait.is_none() || !pods.states(&Wanted::module(WAY)).await.iter().any(is_out) {
                 return Ok(None);
             }
             put(cluster, gateway, Installation { restart: true, ..how }).await.map(Some)
@@ -92,16 +93,12 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
     let first = object(gateway, before.as_ref(), how);
     let pods = Gateways::of(cluster, &gateway.pods);
     let is_new = before.as_ref().is_some_and(|before| Installed::of(before).module != Installed::of(&first).module);
-    let mut old = Old::default();
-    if is_new && how.wait.is_some() {
-        let states = pods.states(&Wanted::module()).await;
-        old = Old { vms: pods.vms().await, is_rejected: states.iter().any(PodState::module_is_rejected) };
-    }
+    let old = if is_new && how.wait.is_some() { Old::of(&pods, WAY).await } else { Old::default() };
     let outcome = apply(cluster, &first, how.options).await?;
     let Some(timeout) = how.wait.filter(|_| !how.options.dry_run && outcome.change != Change::Unchanged) else {
         return Ok(outcome);
     };
-    let mut late = wait(&pods, &old, timeout / 2).await;
+    let mut late = wait(&pods, WAY, &old, timeout / 2).await;
     if late.is_empty() {
         return Ok(outcome);
     }
@@ -109,7 +106,7 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
         // A proxy that was built without the match wrapper takes the bare module.
         match apply(cluster, &make(gateway, before.as_ref(), how, Wrapping::Bare), how.options).await {
             Ok(bare) => {
-                late = wait(&pods, &old, timeout / 2).await;
+                late = wait(&pods, WAY, &old, timeout / 2).await;
                 if late.is_empty() {
                     return Ok(bare);
                 }
@@ -122,31 +119,42 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Installation) ->
 
 /// What is known of a module that is to be replaced.
 #[derive(Default)]
-struct Old {
+pub(super) struct Old {
     /// Its VMs in each pod.
     vms: Vec<(String, Result<BTreeSet<u32>, AdminError>)>,
     /// Whether a pod refused it.
     is_rejected: bool,
 }
 
+impl Old {
+    /// The module that stands in this way now.
+    pub(super) async fn of(pods: &Gateways, way: Way) -> Self {
+        let states = pods.states(&Wanted::module(way)).await;
+        Self { vms: pods.vms(way).await, is_rejected: states.iter().any(PodState::module_is_rejected) }
+    }
+}
+
+/// How the module stands that an EnvoyFilter installs.
+const WAY: Way = Way::Observing;
+
 /// Waits until every pod compares, by other VMs than the `old` ones, or one refuses the module. Returns the pods that do not,
 /// each with what is known of it.
-async fn wait(pods: &Gateways, old: &Old, timeout: Duration) -> Vec<String> {
+pub(super) async fn wait(pods: &Gateways, way: Way, old: &Old, timeout: Duration) -> Vec<String> {
     const WHAT: &str = "installing the filter";
     // A module that is just being removed may run on while connections are drained: that it runs is not enough.
-    let late = pods.wait_until_hooked(true, timeout, WHAT).await;
+    let late = pods.wait_until_hooked(way, true, timeout, WHAT).await;
     if !late.is_empty() {
         return late;
     }
     // Whether the old or the new module was refused cannot be told apart.
     let is_settled = |state: &PodState| state.module_runs() || state.module_is_rejected() && !old.is_rejected;
-    let waited = pods.wait_until(&Wanted::module(), timeout, WHAT, is_settled).await;
+    let waited = pods.wait_until(&Wanted::module(way), timeout, WHAT, is_settled).await;
     let late = waited.states.iter().filter(|state| !state.module_runs());
     let late: Vec<String> = late.map(|state| format!("{}: {}", state.pod, state.module_advice())).collect();
     if !late.is_empty() {
         return late;
     }
-    pods.wait_until_replaced(&old.vms, timeout, WHAT).await
+    pods.wait_until_replaced(way, &old.vms, timeout, WHAT).await
 }
 
 /// The object that [`put`] applies first.
@@ -186,11 +194,20 @@ async fn take_back(
             (removed.map(|_| ()), "It was removed again")
         }
     };
-    let undone = match undone {
+    anyhow!("{}\n{}", not_everywhere(&gateway.workload, pods), undone_in_words(undone, was))
+}
+
+/// That the module does not run in these pods, each with what is known of it.
+pub(super) fn not_everywhere(workload: &Workload, pods: &[String]) -> String {
+    format!("the filter does not run on every gateway pod of {workload}:\n  {}", pods.join("\n  "))
+}
+
+/// Whether what was tried could be taken back; `was` says to what.
+pub(super) fn undone_in_words<E: std::fmt::Display>(undone: Result<(), E>, was: &str) -> String {
+    match undone {
         Ok(()) => format!("{was}; traffic was not affected."),
         Err(error) => format!("It could not be taken back: {error}"),
-    };
-    anyhow!("the filter does not run on every gateway pod of {}:\n  {}\n{undone}", gateway.workload, pods.join("\n  "))
+    }
 }
 
 /// Takes the filter out of these pods. Tells whether it was there.
@@ -210,7 +227,7 @@ pub async fn remove(
     if let Some(timeout) = wait.filter(|_| !dry_run) {
         let pods = Gateways::of(cluster, &gateway.pods);
         let late = tokio::select! {
-            late = pods.wait_until_hooked(false, timeout, "removing the filter") => late,
+            late = pods.wait_until_hooked(WAY, false, timeout, "removing the filter") => late,
             // They need not let go then.
             () = put_back(cluster, gateway) => Vec::new(),
         };

@@ -1,22 +1,19 @@
-//! Puts a mirror into the gateways, waits until every pod has it, and takes it out again.
+//! Puts a mirror into the gateways, and takes it out again.
 
-use std::time::Duration;
-
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::inventory::{Found, Inventory};
+use super::sharing::{self, Held};
 use super::tagging;
 use super::{GatewayPods, Survey};
 use crate::cluster::read::Object;
-use crate::cluster::{ApplyOptions, Change, Cluster, Error, Pod, Precondition};
-use crate::gateway::{End, Flaw, Gateways, PodState, Route, Wanted, unserved_hosts};
+use crate::cluster::{ApplyOptions, Change, Cluster, Error, Precondition};
 use crate::intent::{MirrorName, Strategy};
 use crate::istio::conflict::{check_hosts, check_owner};
-use crate::istio::{Workload, overlay, virtual_service};
-use crate::kinds::{EnvoyFilter, VirtualService};
+use crate::istio::{Workload, overlay, virtual_service, wasm_plugin};
+use crate::kinds::{EnvoyFilter, VirtualService, WasmPlugin};
 use crate::knative::{Plan, Refusal};
-use crate::output::message;
 
 /// The objects of one mirror.
 #[derive(Clone, Debug, Default)]
@@ -25,16 +22,18 @@ pub struct Objects {
     pub overlays: Vec<EnvoyFilter>,
     /// Of the strategy `virtualservice`.
     pub virtual_service: Option<VirtualService>,
+    /// Of the strategy `wasmplugin`: what holds it, one for each workload.
+    pub held: Vec<Held>,
 }
 
 impl Objects {
     /// The mirror that they are.
-    fn found(&self, plan: &Plan) -> Found {
+    pub(super) fn found(&self, plan: &Plan) -> Found {
         Found {
-            name: plan.name.clone(),
-            intent: Ok(plan.intent.clone()),
             overlays: self.overlays.clone(),
             virtual_services: self.virtual_service.iter().cloned().collect(),
+            wasm_plugins: self.held.iter().map(|held| held.plugin.clone()).collect(),
+            ..Found::new(plan.name.clone(), Ok(plan.intent.clone()))
         }
     }
 }
@@ -42,7 +41,12 @@ impl Objects {
 /// The objects that `plan` comes to with the strategy `overlay`.
 pub fn overlays(plan: &Plan, gateways: &[GatewayPods]) -> Objects {
     let overlays = gateways.iter().map(|gateway| overlay(plan, &gateway.workload)).collect();
-    Objects { overlays, virtual_service: None }
+    Objects { overlays, ..Objects::default() }
+}
+
+/// What holds the mirror that `plan` comes to with the strategy `wasmplugin`, in WasmPlugins as they are now.
+pub fn held(plan: &Plan, plugins: &[WasmPlugin]) -> Objects {
+    Objects { held: plugins.iter().map(|plugin| sharing::held(plugin, plan)).collect(), ..Objects::default() }
 }
 
 /// The object that `plan` comes to with the strategy `virtualservice`, for gateways in these namespaces.
@@ -51,7 +55,7 @@ pub fn overlays(plan: &Plan, gateways: &[GatewayPods]) -> Objects {
 /// Rules that are too long for a header.
 pub fn virtual_services(plan: &Plan, gateway_namespaces: &[String]) -> Result<Objects> {
     let virtual_service = virtual_service(plan, gateway_namespaces)?;
-    Ok(Objects { overlays: Vec::new(), virtual_service: Some(virtual_service) })
+    Ok(Objects { virtual_service: Some(virtual_service), ..Objects::default() })
 }
 
 /// The objects of a mirror that is there already as `plan` comes to, on the same gateways.
@@ -62,9 +66,10 @@ pub fn rebuilt(survey: &Survey, plan: &Plan, found: &Found) -> Result<Objects> {
     match found.strategy() {
         Strategy::Overlay => {
             let overlays = found.overlays.iter().map(|live| overlay(plan, &Workload::of(live))).collect();
-            Ok(Objects { overlays, virtual_service: None })
+            Ok(Objects { overlays, ..Objects::default() })
         }
         Strategy::VirtualService => virtual_services(plan, &survey.gateway_namespaces(plan.intent.through)),
+        Strategy::WasmPlugin => Ok(held(plan, &found.wasm_plugins)),
     }
 }
 
@@ -86,6 +91,10 @@ pub async fn check_way(cluster: &Cluster, plan: &Plan, objects: &Objects, invent
         if let Some(there) = cluster.get_opt::<VirtualService>(namespace, name).await? {
             check_owner("VirtualService", &there.metadata)?;
         }
+    }
+    for held in &objects.held {
+        let (namespace, name) = key(&held.plugin.metadata);
+        sharing::read(cluster, namespace, name).await?;
     }
     Ok(())
 }
@@ -114,7 +123,10 @@ pub async fn leave_strategy(
     if objects.virtual_service.is_some() {
         left.virtual_services.clear();
     }
-    if left.overlays.is_empty() && left.virtual_services.is_empty() {
+    if !objects.held.is_empty() {
+        left.wasm_plugins.clear();
+    }
+    if left.overlays.is_empty() && left.virtual_services.is_empty() && left.wasm_plugins.is_empty() {
         return Ok(false);
     }
     apply(cluster, objects, None, ApplyOptions { dry_run: true, ..options }).await?;
@@ -150,6 +162,21 @@ pub async fn apply(
             }
         }
     }
+    for held in &objects.held {
+        match sharing::hold(cluster, held, options).await {
+            Ok(done) => {
+                changes.push(change_of(held, &done));
+                let plugin = done.after.unwrap_or_else(|| held.plugin.clone());
+                applied.held.push(Held { name: held.name.clone(), plugin });
+            }
+            Err(error) => {
+                if !options.dry_run {
+                    take_out(cluster, &applied.held, before).await;
+                }
+                return Err(error);
+            }
+        }
+    }
     if let Some(object) = &objects.virtual_service {
         let done = cluster.apply(object, options).await?;
         changes.push(done.change);
@@ -161,6 +188,30 @@ pub async fn apply(
         remove_others(cluster, before, objects).await?;
     }
     Ok((sum(&changes, before.is_some()), applied))
+}
+
+/// What became of a mirror in what holds it.
+fn change_of(held: &Held, done: &sharing::Changed) -> Change {
+    let was_there = done.before.as_ref().is_some_and(|before| wasm_plugin::mirrors(before).contains(&held.name));
+    if was_there { done.change } else { Change::Created }
+}
+
+/// Lets these hold the mirror as they did before, see [`take_back`].
+async fn take_out(cluster: &Cluster, applied: &[Held], before: Option<&Found>) {
+    for held in applied {
+        let was = before
+            .and_then(|found| found.wasm_plugins.iter().find(|was| key(&was.metadata) == key(&held.plugin.metadata)));
+        let _ = match was {
+            Some(was) => sharing::hold(cluster, &holding(&held.name, was), FORCED).await,
+            None => sharing::release(cluster, &held.plugin, &held.name, false).await,
+        };
+    }
+}
+
+const FORCED: ApplyOptions = ApplyOptions { force_conflicts: true, dry_run: false };
+
+fn holding(name: &MirrorName, plugin: &WasmPlugin) -> Held {
+    Held { name: name.clone(), plugin: plugin.clone() }
 }
 
 /// What became of a mirror whose objects changed like this.
@@ -202,7 +253,7 @@ pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object
     metadata.resource_version = None;
     metadata.creation_timestamp = None;
     metadata.managed_fields = None;
-    cluster.apply(&object, ApplyOptions { force_conflicts: true, dry_run: false }).await.map(|_| ())
+    cluster.apply(&object, FORCED).await.map(|_| ())
 }
 
 /// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
@@ -218,6 +269,12 @@ async fn remove_others(cluster: &Cluster, before: &Found, objects: &Objects) -> 
     if let Some(kept) = &objects.virtual_service {
         for object in before.virtual_services.iter().filter(|object| key(&kept.metadata) != key(&object.metadata)) {
             delete::<VirtualService>(cluster, &object.metadata, false).await?;
+        }
+    }
+    for plugin in before.wasm_plugins.iter().filter(|_| !objects.held.is_empty()) {
+        let is_kept = objects.held.iter().any(|held| key(&held.plugin.metadata) == key(&plugin.metadata));
+        if !is_kept {
+            sharing::release(cluster, plugin, &before.name, false).await?;
         }
     }
     Ok(())
@@ -240,8 +297,14 @@ pub async fn undo(cluster: &Cluster, plan: &Plan, applied: &Objects, before: Opt
     for object in &before.virtual_services {
         restore(cluster, object.clone()).await?;
     }
-    let as_before =
-        Objects { overlays: before.overlays.clone(), virtual_service: before.virtual_services.first().cloned() };
+    let as_before = Objects {
+        overlays: before.overlays.clone(),
+        virtual_service: before.virtual_services.first().cloned(),
+        held: before.wasm_plugins.iter().map(|plugin| holding(&before.name, plugin)).collect(),
+    };
+    for held in &as_before.held {
+        sharing::hold(cluster, held, FORCED).await?;
+    }
     remove_others(cluster, &applied.found(plan), &as_before).await
 }
 
@@ -262,6 +325,9 @@ async fn remove_objects(cluster: &Cluster, found: &Found, dry_run: bool) -> Resu
     }
     for object in &found.virtual_services {
         delete::<VirtualService>(cluster, &object.metadata, dry_run).await?;
+    }
+    for plugin in &found.wasm_plugins {
+        sharing::release(cluster, plugin, &found.name, dry_run).await?;
     }
     Ok(())
 }
@@ -284,108 +350,11 @@ fn key(metadata: &kube::core::ObjectMeta) -> (&str, &str) {
 /// The other mirror; this one has been removed.
 pub async fn give_way(cluster: &Cluster, plan: &Plan, inventory: &Inventory) -> Result<()> {
     let Some(own) = inventory.mirrors.iter().find(|found| found.name == plan.name) else { return Ok(()) };
-    let age = |found: &Found| (found.created().cloned(), found.name.clone());
+    let age = |found: &Found| (found.created(), found.name.clone());
     let older = inventory.mirrors.iter().filter(|found| age(found) < age(own));
     if let Err(refusal) = check_others(plan, older) {
         remove(cluster, own, false).await?;
         bail!("{refusal}\nIt was enabled at the same moment; mirror {} has been removed again.", own.name);
     }
     Ok(())
-}
-
-/// How long the gateways may take to copy the very sample that was asked for. Another user may have asked for another one
-/// since, and then it never comes.
-const SAMPLE: Duration = Duration::from_secs(10);
-
-/// Waits until every pod copies and compares as `plan` says. Returns how many pods do.
-///
-/// # Errors
-/// The pods that do not, with what is wrong there. Where an older Istio dropped what keeps copies apart, the mirror has
-/// been removed.
-pub async fn wait_until_live(
-    cluster: &Cluster,
-    plan: &Plan,
-    objects: &Objects,
-    pods: &[Pod],
-    timeout: Duration,
-) -> Result<usize> {
-    let gateways = Gateways::of(cluster, pods);
-    let spec = plan.spec();
-    let wanted = Wanted::spec(&spec);
-    let what = format!("enabling {}", plan.name);
-    let is_settled = |state: &PodState| state.is_live() || drops_headers(state);
-    let mut waited = gateways.wait_until(&wanted, timeout.min(SAMPLE), &what, is_settled).await;
-    if waited.end == End::TimedOut {
-        let rest = timeout.saturating_sub(SAMPLE);
-        waited = gateways.wait_until(&Wanted::mirror(&spec.mirror), rest, &what, is_settled).await;
-        if waited.end == End::Done && !gateways.states(&wanted).await.iter().all(is_settled) {
-            message(
-                "note: the gateways copy another sample than this one, or do so still; see `kubectl mirror status`",
-            );
-        }
-    }
-    if let Some(state) = waited.states.iter().find(|state| drops_headers(state)) {
-        remove(cluster, &objects.found(plan), false).await?;
-        bail!("{}: {}\nThe mirror has been removed again.", state.pod, state.advice());
-    }
-    let missing: Vec<String> = waited
-        .states
-        .iter()
-        .filter(|state| !state.is_live())
-        .map(|state| format!("\n  {}: {}", state.pod, state.advice()))
-        .collect();
-    match waited.end {
-        End::Done => {
-            for host in unserved_hosts(&waited.states) {
-                message(format_args!("warning: no gateway pod copies requests to {host}; see `kubectl mirror status`"));
-            }
-            Ok(waited.states.len())
-        }
-        End::Interrupted => Err(anyhow!("interrupted; the mirror is applied, `kubectl mirror status` tells how it is")),
-        End::TimedOut => Err(anyhow!(
-            "the mirror is applied, but not live on every gateway pod after {}:{}\n\
-             It may come yet: `kubectl mirror status {} -n {}`. To take it back: `kubectl mirror disable {} -n {}`",
-            humantime::format_duration(timeout),
-            missing.concat(),
-            plan.name.route,
-            plan.name.namespace,
-            plan.name.route,
-            plan.name.namespace
-        )),
-    }
-}
-
-/// An Istio before 1.28 drops the header changes of a copy without a word: the primary would be called twice, and the
-/// candidate never.
-fn drops_headers(state: &PodState) -> bool {
-    state
-        .found
-        .as_ref()
-        .is_ok_and(|found| matches!(&found.route, Route::Incomplete(flaws) if flaws.contains(&Flaw::Mutations)))
-}
-
-/// Waits until no pod has a trace of the mirror.
-///
-/// # Errors
-/// The pods that have.
-pub async fn wait_until_gone(cluster: &Cluster, name: &MirrorName, pods: &[Pod], timeout: Duration) -> Result<usize> {
-    let wanted = Wanted::any_state_of(&name.to_string());
-    let what = format!("disabling {name}");
-    let waited = Gateways::of(cluster, pods).wait_until(&wanted, timeout, &what, PodState::is_gone).await;
-    let left: Vec<String> = waited
-        .states
-        .iter()
-        .filter(|state| !state.is_gone())
-        .map(|state| match &state.found {
-            Ok(_) => format!("\n  {}: still has it", state.pod),
-            Err(reason) => format!("\n  {}: {reason}", state.pod),
-        })
-        .collect();
-    match waited.end {
-        End::Done => Ok(waited.states.len()),
-        _ => Err(anyhow!(
-            "the objects of {name} are removed, but not every gateway pod has let go of it:{}",
-            left.concat()
-        )),
-    }
 }

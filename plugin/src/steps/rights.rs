@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::cluster::{Cluster, Right, rights};
+use crate::source::Way;
 
 /// To write this program's objects of one kind in a namespace.
 pub fn to_write(resource: &str, namespace: &str) -> Vec<Right> {
@@ -23,8 +24,18 @@ pub fn to_look(namespace: &str) -> Vec<Right> {
 pub const ENVOY_FILTERS: &str = "envoyfilters.networking.istio.io";
 /// VirtualServices.
 pub const VIRTUAL_SERVICES: &str = "virtualservices.networking.istio.io";
+/// WasmPlugins.
+pub const WASM_PLUGINS: &str = "wasmplugins.extensions.istio.io";
 /// Knative Services.
 pub const SERVICES: &str = "services.serving.knative.dev";
+
+/// The kind of the object that installs the module in this way.
+pub const fn installed_by(way: Way) -> &'static str {
+    match way {
+        Way::Observing => ENVOY_FILTERS,
+        Way::Sending => WASM_PLUGINS,
+    }
+}
 
 /// Checks that the user has all of these.
 ///

@@ -8,7 +8,7 @@ use super::gateways::GatewayPods;
 use super::inventory::Found;
 use super::survey;
 use crate::cluster::{Cluster, Error, Pod};
-use crate::gateway::{Gateways, PodState, PodView, Wanted, unserved_hosts};
+use crate::gateway::{Gateways, PodState, PodView, unserved_hosts};
 use crate::intent::Strategy;
 use crate::istio::{overlay, stale, virtual_service};
 use crate::knative::Plan;
@@ -47,8 +47,7 @@ pub async fn look(cluster: &Cluster, gateways: Result<Vec<GatewayPods>>, mirrors
         Ok(gateways) => gateways,
         Err(error) => return Look { pods: Vec::new(), unseen: Some(format!("{error:#}")) },
     };
-    let clusters: Vec<String> =
-        mirrors.iter().filter_map(Found::mirror).flat_map(|mirror| Wanted::mirror(&mirror).clusters()).collect();
+    let clusters: Vec<String> = mirrors.iter().flat_map(|found| found.wanted().clusters()).collect();
     let pods: Vec<Pod> = gateways.into_iter().flat_map(|gateway| gateway.pods).collect();
     let views = Gateways::of(cluster, &pods).view(&clusters).await;
     Look { pods: pods.into_iter().zip(views).collect(), unseen: None }
@@ -66,20 +65,8 @@ pub async fn standing(cluster: &Cluster, found: Found, look: &Look) -> Standing 
         Err(error) => impossible = Some(format!("{error:#}")),
     }
     let expires = found.intent.as_ref().ok().and_then(|intent| intent.expires);
-    let wanted = match found.mirror() {
-        Some(mirror) => Wanted::mirror(&mirror),
-        None => Wanted::any_state_of(&found.name.to_string()),
-    };
-    let concerned = |pod: &Pod| {
-        found.overlays.is_empty()
-            || found.overlays.iter().any(|overlay| {
-                let selector = overlay.spec.workload_selector.as_ref();
-                overlay.metadata.namespace.as_ref() == Some(&pod.namespace)
-                    && selector.is_none_or(|selector| {
-                        selector.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
-                    })
-            })
-    };
+    let (wanted, workloads) = (found.wanted(), found.workloads());
+    let concerned = |pod: &Pod| workloads.is_empty() || workloads.iter().any(|workload| workload.has(pod));
     let pods = look.pods.iter().filter(|(pod, _)| concerned(pod)).map(|(_, view)| PodState::judge(view, &wanted));
     Standing {
         expired: expires.is_some_and(|expires| expires <= now()),
@@ -112,6 +99,7 @@ async fn today(cluster: &Cluster, found: &Found) -> Result<(Plan, Vec<String>)> 
             let fresh = virtual_service(&plan, &namespaces)?;
             found.virtual_services.iter().flat_map(|live| stale::virtual_service(live, &fresh, &plan)).collect()
         }
+        Strategy::WasmPlugin => found.wasm_plugins.iter().flat_map(|live| stale::wasm_plugin(live, &plan)).collect(),
     };
     let mut reasons: Vec<String> = reasons;
     reasons.dedup();

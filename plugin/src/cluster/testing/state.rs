@@ -19,6 +19,8 @@ pub(super) struct State {
     pub controller: Option<Controller>,
     /// What appears with the next write.
     pub appearing: Vec<Value>,
+    /// What somebody else writes before the next write to it, with this verb where one is said.
+    pub racing: Vec<(Option<String>, Value)>,
     /// Where those listen that play pods, by namespace and name.
     pub pods: BTreeMap<(String, String), SocketAddr>,
     /// What pods have written, by namespace and name.
@@ -115,6 +117,26 @@ impl State {
         }
         let code = if before.is_some() { 200 } else { 201 };
         (code, self.store(target.key(), object, before, is_dry))
+    }
+
+    /// Lets somebody else be a little faster.
+    pub fn race(&mut self, target: &Target) {
+        let is_now = |(verb, object): &(Option<String>, Value)| {
+            super::key_of(object) == target.key() && verb.as_ref().is_none_or(|verb| verb == target.verb)
+        };
+        let Some(i) = self.racing.iter().position(is_now) else { return };
+        let (_, mut object) = self.racing.remove(i);
+        let before = self.objects.get(&target.key()).cloned();
+        self.stamp(&mut object, before.as_ref());
+        self.objects.insert(target.key(), object);
+    }
+
+    pub fn create(&mut self, target: &Target, mut object: Value, is_dry: bool) -> (u16, Value) {
+        if self.objects.contains_key(&target.key()) {
+            return changed(target);
+        }
+        object["metadata"]["namespace"] = json!(target.namespace);
+        (201, self.store(target.key(), object, None, is_dry))
     }
 
     pub fn patch(&mut self, target: &Target, patch: &Value, is_dry: bool) -> (u16, Value) {

@@ -15,8 +15,8 @@ use crate::kinds::{Route, VirtualService};
 use crate::knative::config::{CONFIG_NETWORK, NAMESPACE};
 use crate::knative::refusal::check_istio;
 use crate::knative::{self, ingress_class};
-use crate::source::Module;
-use crate::steps::{GatewayPods, Which, gateways, installing, mirrors, rights};
+use crate::source::{Module, Way};
+use crate::steps::{GatewayPods, Which, gateways, installing, mirrors, rights, sending};
 
 /// Runs all checks.
 ///
@@ -34,6 +34,7 @@ pub(super) async fn all(cluster: &Cluster) -> Result<Vec<Check>> {
     if let Ok(gateways) = &gateways {
         for gateway in gateways.iter().filter(|gateway| !gateway.pods.is_empty()) {
             checks.extend(filter(cluster, gateway).await);
+            checks.extend(plugin(cluster, gateway).await);
         }
         checks.push(platform_rights(cluster, gateways).await);
     }
@@ -139,14 +140,15 @@ async fn mesh(cluster: &Cluster) -> Vec<Check> {
                 WHAT,
                 Health::Warning,
                 "PILOT_FILTER_GATEWAY_CLUSTER_CONFIG is on: gateways know only clusters that VirtualServices name",
-                "mirrors name their targets so that Istio keeps them, where it is new enough; watch the column CANDIDATE of \
-                 `kubectl mirror status`, and switch the option off where it says absent",
+                "mirrors name their targets so that Istio keeps them, where it is new enough, and those of the strategy wasmplugin \
+                 need a tag; watch the column CANDIDATE of `kubectl mirror status`, and switch the option off where it says \
+                 absent",
             )),
             "PILOT_ENABLE_ENVOY_FILTER" | "ENABLE_ENVOY_FILTER" if !is_on => checks.push(Check::not(
                 WHAT,
                 Health::Failed,
                 format!("{name} is off: EnvoyFilters have no effect"),
-                "switch it on in istiod's environment",
+                "switch it on in istiod's environment, or use --strategy wasmplugin",
             )),
             _ => {}
         }
@@ -222,12 +224,31 @@ async fn filter(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
         }
     }
     for view in Gateways::of(cluster, &gateway.pods).view(&[]).await {
-        checks.extend(on_pod(&view, installed.is_some()));
+        checks.extend(on_pod(&view, Way::Observing, installed.is_some()));
     }
     checks
 }
 
-fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
+/// The same filter as a WasmPlugin brings it, where there is one.
+async fn plugin(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
+    const WHAT: &str = "filter by WasmPlugin";
+    let plugin = match sending::installed(cluster, &gateway.workload).await {
+        Ok(Some(plugin)) => plugin,
+        Ok(None) => return Vec::new(),
+        Err(error) => match error.downcast_ref::<Error>() {
+            // That rights are missing is said below.
+            Some(Error::NoKind { .. } | Error::Forbidden(_)) => return Vec::new(),
+            _ => return vec![Check::not(WHAT, Health::Unknown, format!("{error:#}"), "see what the message says")],
+        },
+    };
+    let mut checks = vec![Check::ok(WHAT, format!("installed on {}, from {}", gateway.workload, plugin.spec.url))];
+    for view in Gateways::of(cluster, &gateway.pods).view(&[]).await {
+        checks.extend(on_pod(&view, Way::Sending, true).filter(|check| check.health == Health::Failed));
+    }
+    checks
+}
+
+fn on_pod(pod: &PodView, way: Way, installed: bool) -> Option<Check> {
     const WHAT: &str = "gateway pod";
     let view = match &pod.view {
         Ok(view) => view,
@@ -239,12 +260,16 @@ fn on_pod(pod: &PodView, installed: bool) -> Option<Check> {
     if let Err(refusal) = check_istio(view.istio().unwrap_or_default(), &format!("pod {}", pod.pod)) {
         return Some(Check::not(WHAT, Health::Failed, refusal.to_string(), "restart it with a newer proxy"));
     }
-    let (found, mend) = match view.module {
+    let (found, mend) = match view.modules.by(way) {
         _ if !installed => return None,
         Module::Running => return None,
         Module::Stopped => ("the filter has stopped comparing", "kubectl mirror repair"),
         // Not uninstall: while its listeners drain, Envoy would refuse the next installation together with them.
         Module::Rejected => ("Envoy refused the filter; its log says why (look for `wasm`)", "kubectl mirror install"),
+        Module::Unfetched => (
+            "Istio's agent could not fetch the filter; the pod's log says why",
+            "kubectl mirror install --strategy wasmplugin --module-url … with the right URL, checksum and Secret",
+        ),
         Module::Waiting => ("the filter has not arrived", "see istiod's log; is the pod connected?"),
         Module::Missing => ("the filter is not there", "do the pod's labels match the Gateway's selector?"),
     };
@@ -258,6 +283,8 @@ async fn platform_rights(cluster: &Cluster, gateways: &[GatewayPods]) -> Check {
         let namespace = &gateway.workload.namespace;
         wanted.extend(rights::to_write(rights::ENVOY_FILTERS, namespace));
         wanted.extend(rights::to_remove(rights::ENVOY_FILTERS, namespace));
+        wanted.extend(rights::to_write(rights::WASM_PLUGINS, namespace));
+        wanted.extend(rights::to_remove(rights::WASM_PLUGINS, namespace));
         wanted.extend(rights::to_look(namespace));
     }
     rights_check(cluster, WHAT, wanted, "ask for examples/rbac/platform-team.yaml, or use --strategy virtualservice")
@@ -314,8 +341,9 @@ async fn all_mirrors(cluster: &Cluster) -> Check {
     }
     let names: Vec<String> = inventory.mirrors.iter().map(|found| found.name.to_string()).collect();
     if !inventory.unseen.is_empty() {
+        let unseen: Vec<String> = inventory.unseen.iter().map(ToString::to_string).collect();
         let seen = if names.is_empty() { "none that can be seen".to_owned() } else { names.join(", ") };
-        return Check::not(WHAT, Health::Unknown, seen, format!("rights are missing: {}", inventory.unseen.join("; ")));
+        return Check::not(WHAT, Health::Unknown, seen, format!("rights are missing: {}", unseen.join("; ")));
     }
     Check::ok(WHAT, if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
 }

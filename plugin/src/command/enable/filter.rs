@@ -1,18 +1,100 @@
-//! Whether the gateways have the filter, for mirrors of the strategy `virtualservice`: their users may have no right to install
-//! it or even to look, and where it is missing the header with the mirror's configuration is taken away by nobody.
+//! Sees to it that the gateways have the filter. Users of the strategy `virtualservice` may have no right to install it or even to
+//! look, and where it is missing the header with the mirror's configuration is taken away by nobody.
 
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::cluster::{Cluster, Error};
+use super::{Enabling, Seen};
+use crate::cluster::{Change, Cluster, Error};
+use crate::command::common;
 use crate::gateway::{Gateways, PodState, Wanted};
+use crate::intent::Strategy;
+use crate::istio::InstalledBy;
+use crate::knative::Plan;
 use crate::output::message;
-use crate::source::Module;
-use crate::steps::{GatewayPods, installing, rights};
+use crate::source::{Module, Way};
+use crate::steps::installing::{self, Installation};
+use crate::steps::sending::{self, Sending};
+use crate::steps::{GatewayPods, rights};
+
+impl Enabling<'_> {
+    /// Sees to it that the filter is on all gateways.
+    pub(super) async fn install(&self, plan: &Plan, seen: &Seen) -> Result<()> {
+        let gateways = match seen {
+            Seen::Pods(gateways) => gateways,
+            Seen::Nothing(right) => {
+                message(format_args!(
+                    "note: whether the gateways have the filter could not be checked ({right}); {}",
+                    WITHOUT
+                ));
+                return Ok(());
+            }
+        };
+        for gateway in gateways {
+            if plan.intent.strategy == Strategy::WasmPlugin {
+                if let Some(done) = sending::ensure(self.cluster, gateway, self.sending()).await? {
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                continue;
+            }
+            match installing::ensure(self.cluster, gateway, self.installation()).await {
+                Ok(Some(done)) => self.said_of_filter(gateway, done.change)?,
+                Ok(None) if plan.intent.strategy == Strategy::Overlay => {}
+                Ok(None) => check(self.cluster, gateway).await?,
+                Err(error) if plan.intent.strategy == Strategy::VirtualService && may_not_look(&error) => {
+                    check(self.cluster, gateway).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A `disable` of the last mirror before this one may have taken the filter away since it was seen.
+    /// With the strategy `wasmplugin`, what holds the mirror is the filter too.
+    pub(super) async fn keep_filter(&self, plan: &Plan, seen: &Seen) -> Result<()> {
+        let Seen::Pods(gateways) = seen else { return Ok(()) };
+        if plan.intent.strategy == Strategy::WasmPlugin {
+            return Ok(());
+        }
+        for gateway in gateways {
+            match installing::installed(self.cluster, gateway).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let done = installing::put(self.cluster, gateway, self.installation()).await?;
+                    self.said_of_filter(gateway, done.change)?;
+                }
+                Err(error) if may_not_look(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn installation(&self) -> Installation {
+        let options = self.args.applying.options();
+        Installation { by: InstalledBy::Enable, options, wait: self.args.waiting.limit(), restart: false }
+    }
+
+    pub(super) fn sending(&self) -> Sending<'_> {
+        let Installation { by, options, wait, restart } = self.installation();
+        Sending { origin: self.origin, by, options, wait, restart }
+    }
+
+    /// Says that the filter was installed; not between the objects that are printed.
+    fn said_of_filter(&self, gateway: &GatewayPods, change: Change) -> Result<()> {
+        let (name, dry_run) = (gateway.workload.suffix(), self.args.applying.dry_run);
+        if self.args.applying.output.is_none() {
+            return common::said("filter", &name, change, dry_run);
+        }
+        message(common::sentence("filter", &name, change, dry_run));
+        Ok(())
+    }
+}
 
 /// What comes of a VirtualService where the filter is not.
-pub(super) const WITHOUT: &str =
+const WITHOUT: &str =
     "without it nothing is compared, and the header with the mirror's configuration goes on to the applications";
 
 /// The longest to wait for a sign of life of a filter that is there.
@@ -39,12 +121,12 @@ pub(super) async fn check_rights(cluster: &Cluster, gateways: &[GatewayPods]) ->
 }
 
 /// Whether it failed for want of the right to read.
-pub(super) fn may_not_look(error: &anyhow::Error) -> bool {
+fn may_not_look(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::Forbidden(forbidden)) if forbidden.right.verb == "get")
 }
 
 /// Refuses gateway pods that are seen to lack the filter. Those that cannot be asked are named.
-pub(super) async fn check(cluster: &Cluster, gateway: &GatewayPods) -> Result<()> {
+async fn check(cluster: &Cluster, gateway: &GatewayPods) -> Result<()> {
     let mut unseen = Vec::new();
     // Only what may be over at once is waited for: a new module shows signs of life after a moment.
     let is_settled = |state: &PodState| {
@@ -52,7 +134,7 @@ pub(super) async fn check(cluster: &Cluster, gateway: &GatewayPods) -> Result<()
         !matches!(module, Ok(Module::Stopped | Module::Waiting))
     };
     let pods = Gateways::of(cluster, &gateway.pods);
-    let waited = pods.wait_until(&Wanted::module(), PATIENCE, "looking for the filter", is_settled).await;
+    let waited = pods.wait_until(&Wanted::module(Way::Observing), PATIENCE, "looking for the filter", is_settled).await;
     for state in waited.states {
         match state.found {
             Ok(_) if state.module_runs() => {}

@@ -74,7 +74,7 @@ impl Run<'_> {
         let loaded = self.load_module(&statistics).await?;
 
         let end = self.traffic(&session, &statistics, &mut interrupts).await?;
-        let last_tick = envoy(&admin::read(&statistics).await?).ticks.into_iter().max().unwrap_or(0);
+        let last_tick = envoy(&admin::read(&statistics).await?).ticks.into_values().max().unwrap_or(0);
         let _ = session.admin().stop_listening().await;
         let counted = async || Ok(count(&admin::read(&statistics).await?).0);
         if loaded {

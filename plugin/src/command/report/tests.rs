@@ -7,8 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::admin::testing::FakeEnvoy;
 use crate::report::model::Missing;
-use crate::source::Module;
 use crate::source::baseline::Store;
+use crate::source::{Module, Way};
 use mirror_core::outcome::Outcome;
 
 #[derive(Parser)]
@@ -24,7 +24,7 @@ fn parse(arguments: &[&str]) -> Result<Args, String> {
 
 /// Lets an Envoy have counted so many matching pairs of a mirror.
 fn count(envoy: &FakeEnvoy, counts: &[(&str, u64)]) {
-    envoy.module(Module::Running);
+    envoy.module(Way::Observing, Module::Running);
     let stats: Vec<_> = counts
         .iter()
         .map(|(mirror, n)| {

@@ -138,7 +138,7 @@ mod tests {
             full().instance(|instance| {
                 instance.uptime += 60;
                 instance.clock += 60;
-                instance.ticks.iter_mut().for_each(|tick| *tick += 60);
+                instance.ticks.values_mut().for_each(|tick| *tick += 60);
             })
         };
         assert!(says_the_same(&full().report(), &later().report()));

@@ -11,7 +11,7 @@ use crate::cluster::testing::FakeServer;
 use crate::command::testing::{GATEWAYS, mirrored};
 use crate::intent::ANNOTATION;
 use crate::knative::testing::{intent, plan};
-use crate::source::Module;
+use crate::source::{Module, Way};
 
 const OVERLAYS: &str = "envoyfilters.networking.istio.io";
 const VIRTUAL_SERVICES: &str = "virtualservices.networking.istio.io";
@@ -34,7 +34,7 @@ async fn mirror(strategy: Strategy, live: &Rules) -> FakeServer {
     let intent = intent("next", strategy);
     let plan = plan("tagged", Intent { rules: live.clone(), ..intent.clone() });
     let envoy = FakeEnvoy::start().await;
-    envoy.module(Module::Running);
+    envoy.module(Way::Observing, Module::Running);
     let mirror = plan.spec().mirror;
     envoy.mirrors(&[&mirror]);
     envoy.endpoints(&mirror.candidate.cluster, 1);
@@ -53,7 +53,7 @@ async fn replace(server: &FakeServer, new: &Rules, arguments: &[&str]) -> Result
 /// The rules that a mirror's one object keeps.
 async fn kept(server: &FakeServer) -> Rules {
     let found = find(&server.cluster("store"), &MirrorName::new("store", "cart")).await.expect("a mirror");
-    assert_eq!(found.metadata().count(), 1);
+    assert_eq!(found.overlays.len() + found.virtual_services.len() + found.wasm_plugins.len(), 1);
     found.intent.expect("an intent").rules
 }
 

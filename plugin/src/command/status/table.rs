@@ -164,6 +164,7 @@ fn module(module: Module) -> &'static str {
         Module::Running => "compares",
         Module::Stopped => "stopped",
         Module::Rejected => "rejected",
+        Module::Unfetched => "unfetched",
         Module::Waiting => "waiting",
         Module::Missing => "missing",
     }

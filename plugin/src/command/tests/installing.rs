@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::world::Proxy;
 use super::{ENVOY_FILTERS, FILTER, World};
-use crate::source::Module;
+use crate::source::{Module, Way};
 
 const NAME: &str = "kubectl-mirror-ingressgateway";
 
@@ -98,7 +98,7 @@ async fn without_waiting_nobody_is_asked() {
 async fn repair_starts_a_module_anew() {
     let world = World::with_hello().await;
     world.done("enable hello --to v2").await;
-    world.envoy("gw-1").module(Module::Stopped);
+    world.envoy("gw-1").module(Way::Observing, Module::Stopped);
     let said = world.done("repair").await;
     assert_eq!(said.writes, [FILTER]);
     assert_snapshot!(said);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::world::{Proxy, Said};
 use super::{ENVOY_FILTERS, VIRTUAL_SERVICES, World};
-use crate::source::Module;
+use crate::source::{Module, Way};
 
 const OVERLAY: &str = "mirror.default.hello.ingressgateway";
 
@@ -68,7 +68,7 @@ async fn what_is_wrong_is_told_with_what_to_do() {
     let mut tell = |what: &str, said: Said| writeln!(stories, "# {what}\n{said}").expect("a string");
 
     let world = with_mirror().await;
-    world.envoy("gw-1").module(Module::Stopped);
+    world.envoy("gw-1").module(Way::Observing, Module::Stopped);
     world.deaf_pod("gw-2");
     tell("one pod has stopped, one cannot be asked", look(&world, "status").await);
 
@@ -171,7 +171,7 @@ spec: {selector: {}, template: {spec: {containers: [{name: discovery, env: [{nam
         config["data"]["ingress-class"] = json!("kourier.ingress.networking.knative.dev");
     });
     world.edit_filter(OVERLAY, |overlay| overlay["metadata"]["annotations"]["kubectl-mirror/intent"] = json!("{"));
-    world.envoy("gw-1").module(Module::Rejected);
+    world.envoy("gw-1").module(Way::Observing, Module::Rejected);
     world.deaf_pod("gw-2");
     world.forbid("create", ENVOY_FILTERS);
     let ill = world.run("doctor").await;

@@ -11,12 +11,14 @@ mod looking;
 mod planned;
 mod tags;
 mod virtual_service;
+mod wasm_plugin;
 mod world;
 
 use world::World;
 
-/// EnvoyFilters, VirtualServices and Knative Services as the API server names them.
+/// EnvoyFilters, WasmPlugins, VirtualServices and Knative Services as the API server names them.
 const ENVOY_FILTERS: &str = "envoyfilters.networking.istio.io";
+const WASM_PLUGINS: &str = "wasmplugins.extensions.istio.io";
 const VIRTUAL_SERVICES: &str = "virtualservices.networking.istio.io";
 const SERVICES: &str = "services.serving.knative.dev";
 

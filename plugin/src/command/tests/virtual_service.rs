@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use super::world::Proxy;
 use super::{ENVOY_FILTERS, FILTER, MIRROR, OVERLAY, VIRTUAL_SERVICES, World};
+use crate::source::{Module, Way};
 
 const ENABLE: &str = "enable hello --to v2 --percent 5 --strategy virtualservice";
 
@@ -52,7 +53,7 @@ async fn where_the_filter_is_seen_to_be_missing_nothing_is_applied() {
     let world = World::with_hello().await;
     world.done("install").await;
     world.proxy("gw-1", Proxy::Refusing);
-    world.envoy("gw-1").module(crate::source::Module::Rejected);
+    world.envoy("gw-1").module(Way::Observing, Module::Rejected);
     world.forbid("get", ENVOY_FILTERS);
     stories += &format!("# a pod without it\n{}\n", world.refused_at_once(ENABLE).await);
     assert_snapshot!(stories);

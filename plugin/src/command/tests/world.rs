@@ -13,10 +13,10 @@ use crate::cli::{self, Cli};
 use crate::cluster::testing::FakeServer;
 use crate::istio::install::{Installed, Wrapping, module_fingerprint};
 use crate::istio::{Workload, live, names};
-use crate::kinds::{EnvoyFilter, VirtualService};
+use crate::kinds::{EnvoyFilter, VirtualService, WasmPlugin};
 use crate::module::MODULE;
 use crate::output::kept;
-use crate::source::Module;
+use crate::source::{Module, Way};
 use crate::steps::standing::now;
 
 /// How a gateway's proxy takes what it is sent.
@@ -28,6 +28,8 @@ pub enum Proxy {
     WithoutWrapper,
     /// It refuses the module.
     Refusing,
+    /// Its agent cannot fetch a module.
+    NotFetching,
     /// The control plane does not reach it.
     Cut,
     /// It is of an Istio that leaves the changes of copies' headers out.
@@ -207,6 +209,8 @@ impl World {
             ("create", ENVOY_FILTERS),
             ("patch", ENVOY_FILTERS),
             ("delete", ENVOY_FILTERS),
+            ("get", super::WASM_PLUGINS),
+            ("list", super::WASM_PLUGINS),
         ] {
             self.forbid(verb, resource);
         }
@@ -308,7 +312,9 @@ impl Gateway {
         let mut mirrors: Vec<_> = filters.iter().filter(is_mine).filter_map(live::of_overlay).collect();
         let virtual_services: Vec<VirtualService> = all(objects, "VirtualService");
         mirrors.extend(virtual_services.iter().filter_map(live::of_virtual_service));
+        let (external, internal) = ("hello.default.example.com", "hello.default.svc.cluster.local");
         self.envoy.mirrors(&mirrors.iter().collect::<Vec<_>>());
+        self.envoy.serves(&[external, internal, "other.default.example.com"]);
         if self.proxy == Proxy::Dropping {
             self.envoy.drop_mutations();
         }
@@ -316,12 +322,30 @@ impl Gateway {
             filter.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::INSTALL))
         };
         let install = filters.iter().filter(is_mine).find(is_install).map(Installed::of);
-        self.envoy.module(match (install, self.proxy) {
-            (None, _) => Module::Missing,
-            (Some(_), Proxy::Refusing) => Module::Rejected,
-            (Some(install), Proxy::WithoutWrapper) if install.wrapping == Wrapping::Matched => Module::Rejected,
-            (Some(_), _) => Module::Running,
-        });
+        self.envoy.module(
+            Way::Observing,
+            match (install, self.proxy) {
+                (None, _) => Module::Missing,
+                (Some(_), Proxy::Refusing) => Module::Rejected,
+                (Some(install), Proxy::WithoutWrapper) if install.wrapping == Wrapping::Matched => Module::Rejected,
+                (Some(_), _) => Module::Running,
+            },
+        );
+        let plugins: Vec<WasmPlugin> = all(objects, "WasmPlugin");
+        let is_mine = |plugin: &&WasmPlugin| {
+            Workload::of_plugin(plugin).labels.get("istio").is_some_and(|label| label == self.workload)
+        };
+        let plugin = plugins.iter().find(is_mine);
+        self.envoy.told(&plugin.map(|plugin| plugin.spec.plugin_config.clone()).unwrap_or_default());
+        self.envoy.module(
+            Way::Sending,
+            match (plugin, self.proxy) {
+                (None, _) => Module::Missing,
+                (Some(_), Proxy::Refusing) => Module::Rejected,
+                (Some(_), Proxy::NotFetching) => Module::Unfetched,
+                (Some(_), _) => Module::Running,
+            },
+        );
     }
 }
 

@@ -43,7 +43,7 @@ fn reports() -> impl Strategy<Value = Report> {
         workers,
         clock,
         uptime: clock / 2,
-        ticks: vec![clock; 2],
+        ticks: [(0, clock), (1, clock)].into(),
         builds,
         ..Instance::default()
     });

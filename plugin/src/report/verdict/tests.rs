@@ -160,7 +160,7 @@ fn what_is_wrong_with_a_gateway_is_said_first() {
         (&[1000, 1000, 1000], accepted(1, 0), "no_pairs", "has seen no mirrored request"),
     ] {
         let sample = no_pairs().instance(|instance| {
-            instance.ticks = ticks.to_vec();
+            instance.ticks = (0..).zip(ticks.iter().copied()).collect();
             instance.delivery = delivery;
         });
         let all = warnings(&sample.report());

@@ -62,7 +62,7 @@ async fn serve(answer: fn(&str) -> (u16, &'static str)) -> Address {
 #[tokio::test]
 async fn both_pages_are_read() {
     let address = serve(|path| match path {
-        "/stats?format=json&filter=%5E%28wasmcustom%5C.mirror_v1__%7Cextension_config_discovery%5C.upstream_http_filter%5C.kubectl-mirror%7Cwasm%5C.kubectl-mirror%5C.%29" => {
+        "/stats?format=json&filter=%5E%28wasmcustom%5C.mirror_v1__%7Cextension_config_discovery%5C.upstream_http_filter%5C.kubectl-mirror%7Cwasm%5C..*kubectl-mirror%29" => {
             (200, STATS)
         }
         "/server_info" => (200, SERVER_INFO),
@@ -77,12 +77,11 @@ async fn both_pages_are_read() {
         name: address.to_string().trim_start_matches("http://").to_owned(),
         envoy: "1.40.0".to_owned(),
         istio: Some("1.32.0".to_owned()),
-        loaded: true,
+        loaded: [Way::Observing].into(),
         workers: 2,
         uptime: 75,
         clock: 1_796_047_652,
-        ticks: vec![1_796_047_652, 1_796_047_000, 1_796_047_651],
-        vms: [0, 1, 2].into(),
+        ticks: [(0, 1_796_047_652), (1, 1_796_047_000), (2, 1_796_047_651)].into(),
         builds: vec!["0.1.0".to_owned()],
         delivery: Some(Delivery { accepted: 2, rejected: 1, failed: 0 }),
     };
