@@ -41,8 +41,13 @@ extern "C" fn proxy_on_memory_allocate(size: usize) -> *mut u8 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn proxy_on_configure(root: u32, _size: usize) -> bool {
-    crate::on_configure(root)
+extern "C" fn proxy_on_context_create(context: u32, parent: u32) {
+    crate::on_context_create(context, parent);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_configure(root: u32, size: usize) -> bool {
+    crate::on_configure(root, size)
 }
 
 #[unsafe(no_mangle)]
@@ -51,8 +56,20 @@ extern "C" fn proxy_on_tick(_root: u32) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn proxy_on_request_headers(stream: u32, _count: usize, _end: bool) -> u32 {
-    crate::on_request_headers(stream);
+extern "C" fn proxy_on_request_headers(stream: u32, _count: usize, end: bool) -> u32 {
+    crate::on_request_headers(stream, end);
+    CONTINUE
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_request_body(stream: u32, size: usize, end: bool) -> u32 {
+    crate::on_request_body(stream, size, end);
+    CONTINUE
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_request_trailers(stream: u32, _count: usize) -> u32 {
+    crate::on_request_trailers(stream);
     CONTINUE
 }
 
@@ -74,9 +91,14 @@ extern "C" fn proxy_on_response_trailers(stream: u32, _count: usize) -> u32 {
     CONTINUE
 }
 
+/// A call that the module made has an answer, or (without headers) will never have a whole one.
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_http_call_response(root: u32, token: u32, headers: usize, size: usize, trailers: usize) {
+    crate::on_call_response(root, token, headers > 0, size, trailers > 0);
+}
+
 /// The end of a stream, or of a root context. Returns whether it may be deleted at once.
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_done(context: u32) -> bool {
-    crate::on_done(context);
-    true
+    crate::on_done(context)
 }

@@ -3,12 +3,10 @@
 //!
 //! VMs share nothing but Envoy's shared data, from which each claims the number of its gauge when it starts.
 
-use mirror_core::stats::names::Metric;
+use mirror_core::stats::names::{ALIVE_SLOTS, Metric};
 
 use crate::host::{self, MetricType};
 
-/// How many gauges there can be; beyond that VMs share them, and one that lives hides one that died.
-const SLOTS: u32 = 256;
 const KEY: &str = "kubectl-mirror.slots";
 /// Two workers that start at the same moment may take turns; more tries than workers are enough.
 const TRIES: usize = 256;
@@ -21,9 +19,12 @@ pub struct Alive {
 impl Alive {
     /// Takes the next free number. The gauge stays at 0 until the first tick: Envoy also starts a VM that never ticks, of
     /// which it makes the workers' ones.
-    pub fn claim() -> Self {
-        let gauge =
-            claim_slot().and_then(|slot| host::define_metric(MetricType::Gauge, &Metric::Alive { slot }.encode()));
+    pub fn claim(is_before_router: bool) -> Self {
+        let first = if is_before_router { ALIVE_SLOTS } else { 0 };
+        let gauge = claim_slot().and_then(|slot| {
+            let slot = slot.saturating_add(first);
+            host::define_metric(MetricType::Gauge, &Metric::Alive { slot }.encode())
+        });
         Self { gauge }
     }
 
@@ -49,7 +50,7 @@ fn claim_slot() -> Option<u32> {
         let (value, cas) = host::shared(KEY);
         let next = value.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
         if host::set_shared(KEY, &next.wrapping_add(1).to_le_bytes(), cas).is_ok() {
-            return next.checked_rem(SLOTS);
+            return next.checked_rem(ALIVE_SLOTS);
         }
     }
     None

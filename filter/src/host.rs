@@ -8,6 +8,8 @@
 
 use std::ptr;
 
+use mirror_core::observer::Call;
+
 /// A status other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
@@ -16,8 +18,20 @@ pub struct Refused;
 #[derive(Clone, Copy)]
 pub enum Map {
     RequestHeaders = 0,
+    RequestTrailers = 1,
     ResponseHeaders = 2,
     ResponseTrailers = 3,
+    CallHeaders = 6,
+    CallTrailers = 7,
+}
+
+/// Whose bytes.
+#[derive(Clone, Copy)]
+pub enum Buffer {
+    RequestBody = 0,
+    ResponseBody = 1,
+    CallBody = 4,
+    PluginConfiguration = 7,
 }
 
 /// What a metric does.
@@ -29,7 +43,6 @@ pub enum MetricType {
 
 /// The level at which Istio's gateways print (`warning` is their default).
 const LOG_WARN: u32 = 3;
-const BUFFER_RESPONSE_BODY: u32 = 1;
 const OK: u32 = 0;
 
 #[link(wasm_import_module = "env")]
@@ -42,6 +55,20 @@ unsafe extern "C" {
     fn proxy_remove_header_map_value(map: u32, k: *const u8, k_size: usize) -> u32;
     fn proxy_get_buffer_bytes(buffer: u32, start: usize, most: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_http_call(
+        upstream: *const u8,
+        upstream_size: usize,
+        headers: *const u8,
+        headers_size: usize,
+        body: *const u8,
+        body_size: usize,
+        trailers: *const u8,
+        trailers_size: usize,
+        timeout: u32,
+        token: *mut u32,
+    ) -> u32;
+    fn proxy_set_effective_context(context: u32) -> u32;
+    fn proxy_done() -> u32;
     fn proxy_get_shared_data(k: *const u8, k_size: usize, data: *mut *mut u8, size: *mut usize, cas: *mut u32) -> u32;
     fn proxy_set_shared_data(k: *const u8, k_size: usize, v: *const u8, v_size: usize, cas: u32) -> u32;
     fn proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32) -> u32;
@@ -89,10 +116,49 @@ pub fn remove_request_header(name: &str) -> Result<(), Refused> {
     done(unsafe { proxy_remove_header_map_value(map, name.as_ptr(), name.len()) })
 }
 
-/// The first `size` bytes of the response body's chunk at hand.
-pub fn response_body(size: usize) -> Option<Vec<u8>> {
+/// The first `size` bytes of what is at hand of a body, or of another text.
+pub fn buffer(buffer: Buffer, size: usize) -> Option<Vec<u8>> {
     // SAFETY: `returned` passes pointers that are valid for the call.
-    returned(|data, got| unsafe { proxy_get_buffer_bytes(BUFFER_RESPONSE_BODY, 0, size, data, got) })
+    returned(|data, got| unsafe { proxy_get_buffer_bytes(buffer as u32, 0, size, data, got) })
+}
+
+/// Sends a request of the module's own. The context `root`, which must be a root context, hears of its end by this token,
+/// whatever becomes of the stream at hand, whose context is `stream`.
+pub fn call(root: u32, stream: u32, call: &Call) -> Result<u32, Refused> {
+    let (upstream, headers) = (call.cluster.as_bytes(), call.headers.as_bytes());
+    let (body, trailers) = (call.body.as_slice(), call.trailers.as_bytes());
+    let timeout = u32::try_from(call.timeout_ms).unwrap_or(u32::MAX);
+    let mut token = 0;
+    // SAFETY: no pointers.
+    done(unsafe { proxy_set_effective_context(root) })?;
+    // SAFETY: the host reads all of it and writes `token` during the call.
+    let status = unsafe {
+        proxy_http_call(
+            upstream.as_ptr(),
+            upstream.len(),
+            headers.as_ptr(),
+            headers.len(),
+            body.as_ptr(),
+            body.len(),
+            trailers.as_ptr(),
+            trailers.len(),
+            timeout,
+            &raw mut token,
+        )
+    };
+    // SAFETY: no pointers. The stream's context is there as long as its callback runs.
+    unsafe { proxy_set_effective_context(stream) };
+    done(status).map(|()| token)
+}
+
+/// Says that a root context whose end was put off may be deleted now.
+pub fn root_is_done(root: u32) {
+    // SAFETY: no pointers.
+    unsafe {
+        if proxy_set_effective_context(root) == OK {
+            proxy_done();
+        }
+    }
 }
 
 /// A property of the stream at hand; the parts of `path` are joined by NUL.

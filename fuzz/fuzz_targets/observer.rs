@@ -35,6 +35,10 @@ impl Facts for Host {
     fn cluster(&mut self) -> Option<Vec<u8>> {
         None
     }
+
+    fn is_from_upstream(&mut self) -> bool {
+        true
+    }
 }
 
 impl Output for Host {

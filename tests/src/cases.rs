@@ -9,7 +9,7 @@ use crate::backend::{Backend, Reply};
 use crate::client::{Answer, Client, Protocol, Request};
 use crate::counts::Counts;
 use crate::envoy::Binary;
-use crate::mirror::Setup;
+use crate::mirror::{Setup, Way};
 use crate::wait;
 
 /// How many mirrors one Envoy gets: fewer than the module would observe at once.
@@ -42,6 +42,7 @@ impl Case {
     fn spec(&self, number: usize, template: &MirrorSpec) -> MirrorSpec {
         let mirror = Mirror {
             name: mirror_name(number),
+            hosts: vec![host(number)],
             methods: vec![self.request.method.to_string()],
             rules: self.rules.clone(),
             caps: self.caps.clone(),
@@ -55,38 +56,46 @@ fn mirror_name(number: usize) -> String {
     format!("case/{number}")
 }
 
+fn host(number: usize) -> String {
+    format!("case-{number}.test")
+}
+
 fn path(number: usize) -> String {
     format!("/{number}")
 }
 
-/// Runs each case once over one connection and returns, for each, what its mirror counted.
+/// Runs each case once over one connection, in this way, and returns for each what its mirror counted.
 ///
 /// # Panics
 /// When a client's answer is not the primary's to the last byte, when a candidate did not get the same request, or when a
 /// pair is not counted.
-pub async fn run(binary: &'static Binary, protocol: Protocol, cases: &[Case]) -> Vec<Counts> {
+pub async fn run(binary: &'static Binary, way: Way, protocol: Protocol, cases: &[Case]) -> Vec<Counts> {
     let mut counts = Vec::new();
     for cases in cases.chunks(AT_ONCE) {
-        counts.extend(run_at_once(binary, protocol, cases).await);
+        counts.extend(run_at_once(binary, way, protocol, cases).await);
     }
     counts
 }
 
-async fn run_at_once(binary: &'static Binary, protocol: Protocol, cases: &[Case]) -> Vec<Counts> {
+async fn run_at_once(binary: &'static Binary, way: Way, protocol: Protocol, cases: &[Case]) -> Vec<Counts> {
     let (primary, candidate) = (server(cases, |case| &case.primary).await, server(cases, |case| &case.candidate).await);
     let mut setup = Setup::new(primary.address(), candidate.address());
     if protocol == Protocol::Http2 {
         setup = setup.http2();
     }
     let specs: Vec<_> = (0..).zip(cases).map(|(number, case)| case.spec(number, setup.spec())).collect();
-    let mirror = setup.routes(move |routes| add_routes(routes, &specs)).start(binary).await;
+    setup = setup.way(way).specs(specs.clone());
+    if way == Way::Upstream {
+        setup = setup.routes(move |routes| add_routes(routes, &specs));
+    }
+    let mirror = setup.start(binary).await;
 
     let mut client = None;
     for (number, case) in (0..).zip(cases) {
         if !client.as_ref().is_some_and(Client::is_open) {
             client = Some(Client::connect(mirror.address, protocol).await.expect("a connection"));
         }
-        let request = Request { path: path(number), ..case.request.clone() };
+        let request = Request { path: path(number), ..case.request.clone() }.host(&host(number));
         let answer = client.as_mut().expect("it is there").send(&request).await;
         let answer = answer.unwrap_or_else(|failure| panic!("{}: {failure:?}", case.name));
         let mut expected = Answer::of(&case.primary);

@@ -22,6 +22,18 @@ pub mod wait;
 use std::sync::OnceLock;
 
 use envoy::Binary;
+use mirror::{WAYS, Way};
+
+/// Runs a test with each of the Envoys under test, in each way to copy and compare.
+pub fn on_each_way(test: impl AsyncFn(&'static Binary, Way)) {
+    on_each_envoy(async |binary| {
+        for way in WAYS {
+            // Told where it fails.
+            println!("Envoy {}, {way:?}", binary.version);
+            test(binary, way).await;
+        }
+    });
+}
 
 /// Runs a test with each of the Envoys under test, one after the other.
 ///

@@ -51,6 +51,11 @@ impl HeaderBlock {
         Self { block, count: pairs.len() }
     }
 
+    /// The block, as the host takes it too; nothing where there are no headers.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.block
+    }
+
     /// How many headers there are.
     pub fn len(&self) -> usize {
         self.count

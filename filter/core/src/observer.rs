@@ -2,6 +2,9 @@
 //! pair when it is whole, and counts what came of it. The host's part is behind two small traits, so that the whole
 //! runs natively in tests.
 //!
+//! Two ways lead in. Behind the router (`admission`) Envoy makes the copies, and the observer sees their streams; before it
+//! (`sending`) the observer has the copies sent. What follows is the same for both.
+//!
 //! `mark` reads what a request carries, `mirrors` keeps the configurations, `admission` decides what a stream is,
 //! `answers` records what streams by, `conclude` decides when a pair is over and what became of it.
 
@@ -10,6 +13,7 @@ mod answers;
 mod conclude;
 mod mark;
 mod mirrors;
+mod sending;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +24,11 @@ use crate::headers::HeaderBlock;
 use crate::pair::Table;
 pub use crate::pair::Ticket;
 use crate::stats::names::{Diagnostic, Metric};
+pub(crate) use sending::Outgoing;
+pub use sending::{Call, Passing, Roster};
+
 use mirrors::Mirrors;
+use sending::Flights;
 
 /// What only the host knows of a stream. Each question costs a host call, so the observer asks only when it must.
 pub trait Facts {
@@ -41,6 +49,9 @@ pub trait Facts {
 
     /// The cluster that this stream goes to.
     fn cluster(&mut self) -> Option<Vec<u8>>;
+
+    /// Whether the response at hand is a server's, and none that Envoy made itself.
+    fn is_from_upstream(&mut self) -> bool;
 }
 
 /// Where the observer's results go.
@@ -78,13 +89,25 @@ pub struct Diagnostics {
     /// Copies whose primary was not seen, or opened no pair. (Copies of a primary with the selector's key that was skipped
     /// or has had its outcome are not among them.) And copies without a tag to a cluster that is none of the mirror's.
     pub orphan: u64,
-    /// Primaries whose route carries a configuration that was refused, or that found all places for mirrors taken.
+    /// Primaries whose route carries a configuration that was refused, or that found all places for mirrors taken; and
+    /// what was refused of a plugin configuration.
     pub config_rejected: u64,
     /// Examples that their rate held back.
     pub examples_dropped: u64,
 }
 
 impl Diagnostics {
+    /// Counts one more.
+    fn add(&mut self, what: Diagnostic) {
+        let count = match what {
+            Diagnostic::Stray => &mut self.stray,
+            Diagnostic::Orphan => &mut self.orphan,
+            Diagnostic::ConfigRejected => &mut self.config_rejected,
+            Diagnostic::ExamplesDropped => &mut self.examples_dropped,
+        };
+        *count = count.saturating_add(1);
+    }
+
     /// Hands the counts over.
     fn flush(&mut self, output: &mut dyn Output) {
         let Self { stray, orphan, config_rejected, examples_dropped } = std::mem::take(self);
@@ -129,6 +152,9 @@ pub struct Observer {
     clock: Clock,
     mirrors: Mirrors,
     table: Table,
+    flights: Flights,
+    /// How many requests were followed from their beginning; the next one's number.
+    followed: u32,
     diagnostics: Diagnostics,
     lines: VecDeque<String>,
 }
@@ -140,6 +166,9 @@ impl Observer {
             clock: Clock::default(),
             mirrors: Mirrors::default(),
             table: Table::new(seed),
+            flights: Flights::new(),
+            // Not where another worker is likely to be, so that people can tell the pairs of both apart.
+            followed: seed as u32,
             diagnostics: Diagnostics::default(),
             lines: VecDeque::new(),
         }
@@ -200,6 +229,7 @@ impl Observer {
         for slot in 0..self.table.slots() {
             self.tick(slot, now);
         }
+        self.flights.forget(now);
     }
 
     /// Hands over counts and log lines.

@@ -34,12 +34,16 @@ pub enum Incomplete {
     PrimaryCut,
     /// The primary was still going when the pair's time to live ran out.
     PrimarySlow,
+    /// The request never came whole, so that it could not be copied: the primary answered before its end. Only where the
+    /// module sends the copies itself.
+    RequestCut,
 }
 
 /// Why a pair was not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Skip {
-    /// A body is larger than the mirror's `body_bytes`, or decodes to more than `decoded_bytes`.
+    /// A body is larger than the mirror's `body_bytes`, or decodes to more than `decoded_bytes`. A request's body counts
+    /// only where the module sends the copies itself.
     TooLarge,
     /// A body's content encoding is unknown, broken, or expands beyond the cap on the ratio.
     Undecodable,
@@ -47,7 +51,7 @@ pub enum Skip {
     Streaming,
     /// The primary itself was served by the candidate.
     SameRevision,
-    /// The pair table's budget in entries or bytes was used up.
+    /// The pair table's budget in entries or bytes was used up, or that of the copies under way.
     Overload,
     /// Two live requests carried the same id and nothing else told them apart.
     DuplicateId,
@@ -59,7 +63,7 @@ pub enum Skip {
 
 impl Incomplete {
     /// All reasons, in the order in which reports list them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ShadowAbsent,
         Self::ShadowFailed,
         Self::ShadowCut,
@@ -67,6 +71,7 @@ impl Incomplete {
         Self::PrimaryFailed,
         Self::PrimaryCut,
         Self::PrimarySlow,
+        Self::RequestCut,
     ];
 
     /// The word that metric names, JSON and tables use.
@@ -79,6 +84,7 @@ impl Incomplete {
             Self::PrimaryFailed => "primary_failed",
             Self::PrimaryCut => "primary_cut",
             Self::PrimarySlow => "primary_slow",
+            Self::RequestCut => "request_cut",
         }
     }
 }
@@ -167,7 +173,7 @@ mod tests {
             assert!(seen.insert(outcome.to_string()), "{outcome} twice");
             assert_eq!(Outcome::from_words(outcome.class(), outcome.reason()), Some(outcome));
         }
-        assert_eq!(seen.len(), 18);
+        assert_eq!(seen.len(), 19);
         assert_eq!(Outcome::from_words("match", Some("too_large")), None);
     }
 }

@@ -35,6 +35,15 @@ impl<K: Ord, V> Sorted<K, V> {
         Some(value)
     }
 
+    /// The value of `key`, to be changed.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.place(key).ok()?;
+        self.entries.get_mut(place).map(|(_, value)| value)
+    }
+
     /// The value of `key`; the one that `make` gives where there is none yet, as long as there are fewer than `most` keys.
     pub fn entry<Q>(&mut self, key: &Q, most: usize, make: impl FnOnce() -> V) -> Option<&mut V>
     where
@@ -78,6 +87,11 @@ impl<K: Ord, V> Sorted<K, V> {
     }
 
     /// All values.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
+    /// All values, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.entries.iter_mut().map(|(_, value)| value)
     }

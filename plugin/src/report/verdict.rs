@@ -371,6 +371,7 @@ fn because(outcome: Outcome) -> &'static str {
             I::PrimaryFailed => "the primary gave no answer.",
             I::PrimaryCut => "the primary's answers were cut short, by the server or by the client.",
             I::PrimarySlow => "the primary was still answering when the pair's time ran out (caps.pair_ttl_ms).",
+            I::RequestCut => "the primary answered before the request was whole, so that it could not be copied.",
         },
         Outcome::Skipped(reason) => match reason {
             S::TooLarge => "bodies are larger than what is kept (caps.body_bytes, caps.decoded_bytes).",
@@ -380,8 +381,8 @@ fn because(outcome: Outcome) -> &'static str {
             S::Streaming => "event streams have no end to compare.",
             S::SameRevision => "the primary itself was served by the candidate (a canary split).",
             S::Overload => {
-                "more pairs were open at once than there is room for. Sample fewer requests, or raise caps.pairs and \
-                 caps.pair_bytes."
+                "more pairs were open, or copies under way, at once than there is room for. Sample fewer requests, or raise \
+                 caps.pairs, caps.pair_bytes, caps.copies and caps.copy_bytes."
             }
             S::DuplicateId => "several live requests carried the same x-request-id.",
             S::TooDeep => "JSON bodies are nested too deeply.",

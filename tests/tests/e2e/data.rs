@@ -8,7 +8,7 @@ use mirror_core::testing::{self, FILES, Side};
 use mirror_tests::backend::Reply;
 use mirror_tests::cases;
 use mirror_tests::client::Protocol;
-use mirror_tests::on_each_envoy;
+use mirror_tests::on_each_way;
 
 fn reply(side: &Side) -> Reply {
     let mut reply = Reply::status(side.status.unwrap_or(200));
@@ -38,10 +38,10 @@ fn the_cores_cases_hold_in_a_real_envoy() {
     let read = |(file, text): &(&str, &str)| testing::read(text).unwrap_or_else(|error| panic!("{file}: {error}"));
     let cases: Vec<_> = FILES.iter().flat_map(read).filter(|case| case.wire).collect();
     let made: Vec<_> = cases.iter().map(case).collect();
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         // HTTP/2, since only there trailers travel unasked.
         let mut wrong = Vec::new();
-        for (counts, case) in cases::run(binary, Protocol::Http2, &made).await.iter().zip(&cases) {
+        for (counts, case) in cases::run(binary, way, Protocol::Http2, &made).await.iter().zip(&cases) {
             let outcome = match (&case.skipped, case.divergences.is_empty()) {
                 (_, false) => "diverged".to_owned(),
                 (Some(reason), true) => format!("skipped ({reason})"),

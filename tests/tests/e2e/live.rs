@@ -8,8 +8,9 @@ use kubectl_mirror::source::admin;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Answer, Client, Protocol, Request};
 use mirror_tests::counts::Counts;
-use mirror_tests::mirror::{Running, Setup};
-use mirror_tests::{module, on_each_envoy, wait};
+use mirror_tests::envoy::Binary;
+use mirror_tests::mirror::{Running, Setup, Way};
+use mirror_tests::{module, on_each_way, wait};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -70,17 +71,17 @@ impl Traffic {
     }
 }
 
-async fn start(binary: &'static mirror_tests::envoy::Binary) -> (Backend, Backend, Running) {
+async fn start(binary: &'static Binary, way: Way) -> (Backend, Backend, Running) {
     let primary = Backend::constant(primary_reply()).await;
     let candidate = Backend::constant(Reply::json(&json!({"a": 2, "b": 2}))).await;
-    let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+    let mirror = Setup::new(primary.address(), candidate.address()).way(way).start(binary).await;
     (primary, candidate, mirror)
 }
 
 #[test]
 fn the_mirror_can_be_changed_under_traffic() {
-    on_each_envoy(async |binary| {
-        let (primary, candidate, mut mirror) = start(binary).await;
+    on_each_way(async |binary, way| {
+        let (primary, candidate, mut mirror) = start(binary, way).await;
         let traffic = Traffic::start(mirror.address);
         traffic.goes_on().await;
         mirror.change(|spec| spec.mirror.rules.ignore = vec!["/a".parse().expect("a place")]).await;
@@ -113,21 +114,23 @@ fn the_mirror_can_be_changed_under_traffic() {
 
 #[test]
 fn the_module_can_be_replaced_under_traffic() {
-    on_each_envoy(async |binary| {
-        let (_primary, candidate, mirror) = start(binary).await;
-        let loaded = "extension_config_discovery.upstream_http_filter.kubectl-mirror.config_reload";
+    on_each_way(async |binary, way| {
+        let (_primary, candidate, mirror) = start(binary, way).await;
+        let loaded = way.updates();
         let traffic = Traffic::start(mirror.address);
         traffic.goes_on().await;
         for module in [module::trapping(), module::built()] {
-            let before = mirror.envoy().stat(loaded).await;
+            let before = mirror.envoy().stat(&loaded).await;
             mirror.load_module(module);
-            wait::until("the other module", async || (mirror.envoy().stat(loaded).await > before).then_some(())).await;
+            wait::until("the other module", async || (mirror.envoy().stat(&loaded).await > before).then_some(())).await;
             traffic.goes_on().await;
         }
         // Envoy forgets a module's counters with the module, so what is counted now was paired by the last one.
         wait::until("pairs", async || (mirror.counts().await.pairs() > 0).then_some(())).await;
         let sent = traffic.stop().await;
-        assert_eq!(u64::try_from(candidate.seen().len()).expect("few"), sent);
+        // The last copy may be on its way.
+        wait::until("each request's copy", async || (candidate.seen().len() as u64 >= sent).then_some(())).await;
+        assert_eq!(candidate.seen().len() as u64, sent);
         let counted = quiet(&mirror).await;
         assert!((1..sent).contains(&counted.pairs()), "{counted:?}");
         counted.assert_outcomes(&[("diverged", counted.pairs())]);

@@ -17,4 +17,5 @@ mod protocols;
 mod secondary;
 mod secrets;
 mod selection;
+mod sending;
 mod untagged;

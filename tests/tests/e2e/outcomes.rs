@@ -7,8 +7,8 @@ use mirror_tests::cases::{self, Case};
 use mirror_tests::client::{Client, Failure, Protocol, Request, once};
 use mirror_tests::envoy::Envoy;
 use mirror_tests::gate::Gate;
-use mirror_tests::mirror::Setup;
-use mirror_tests::{on_each_envoy, plain, wait};
+use mirror_tests::mirror::{Setup, Way};
+use mirror_tests::{on_each_way, plain, wait};
 use serde_json::json;
 
 /// A server that answers each path of a table by its reply.
@@ -54,10 +54,10 @@ fn what_the_candidate_does_is_told_apart_and_never_touches_the_client() {
             (case, outcome)
         })
         .collect();
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let plain: Vec<_> = cases.iter().map(|(case, _)| case.clone()).collect();
         for protocol in [Protocol::Http1, Protocol::Http2] {
-            for (counts, (case, outcome)) in cases::run(binary, protocol, &plain).await.iter().zip(&cases) {
+            for (counts, (case, outcome)) in cases::run(binary, way, protocol, &plain).await.iter().zip(&cases) {
                 assert_eq!(counts.outcomes, [((*outcome).to_owned(), 1)].into(), "{}: {counts:#?}", case.name);
             }
         }
@@ -66,14 +66,15 @@ fn what_the_candidate_does_is_told_apart_and_never_touches_the_client() {
 
 #[test]
 fn a_candidate_that_is_not_there_is_an_incomplete_pair() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let primary = Backend::constant(Reply::ok("here")).await;
-        let nobody = Setup::new(primary.address(), closed_port().await).start(binary).await;
+        let nobody = Setup::new(primary.address(), closed_port().await).way(way).start(binary).await;
         let absent = Setup::new(primary.address(), closed_port().await)
             .mirror(|mirror| {
                 mirror.candidate.cluster = "nowhere".into();
                 mirror.caps.pair_ttl_ms = 500;
             })
+            .way(way)
             .start(binary)
             .await;
         for (mirror, outcome) in [(nobody, "incomplete (shadow_failed)"), (absent, "incomplete (shadow_absent)")] {
@@ -85,11 +86,11 @@ fn a_candidate_that_is_not_there_is_an_incomplete_pair() {
 
 #[test]
 fn a_candidate_that_answers_first_waits_for_its_primary() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let gate = Gate::default();
         let primary = Backend::constant(Reply::ok("same").after(&gate)).await;
         let candidate = Backend::constant(Reply::ok("same")).await;
-        let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address()).way(way).start(binary).await;
         let whole_shadow = async {
             wait::until("the candidate's whole answer", async || {
                 (mirror.envoy().stat("cluster.candidate.upstream_rq_completed").await == 1).then_some(())
@@ -105,12 +106,12 @@ fn a_candidate_that_answers_first_waits_for_its_primary() {
 
 #[test]
 fn a_primary_that_fails_fails_as_it_would_without_a_mirror() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let primary = table(vec![("/cut", Reply::cut()), ("/cut-body", Reply::cut_after("half of it"))]).await;
         let candidate = Backend::constant(Reply::ok("half of it and the rest")).await;
         let without = Envoy::start(binary, &plain::bootstrap(primary.address()), 1).await;
         let without = (without.listener(plain::LISTENER).await, without);
-        let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address()).way(way).start(binary).await;
         for (pairs, (path, outcome)) in
             (1..).zip([("/cut", "incomplete (primary_failed)"), ("/cut-body", "incomplete (primary_cut)")])
         {
@@ -130,7 +131,7 @@ fn a_primary_that_fails_fails_as_it_would_without_a_mirror() {
 
 #[test]
 fn a_client_that_goes_away_leaves_an_incomplete_pair() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let gate = Gate::default();
         let primary = table(vec![
             ("/early", Reply::ok("late").after(&gate)),
@@ -138,7 +139,7 @@ fn a_client_that_goes_away_leaves_an_incomplete_pair() {
         ])
         .await;
         let candidate = Backend::constant(Reply::ok("late")).await;
-        let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address()).way(way).start(binary).await;
 
         let mut client = Client::connect(mirror.address, Protocol::Http1).await.expect("a connection");
         let early = Request::get("/early");
@@ -163,7 +164,7 @@ fn a_client_that_goes_away_leaves_an_incomplete_pair() {
 
 #[test]
 fn a_retried_primary_is_one_pair_judged_by_what_the_client_got() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let tries = AtomicUsize::new(0);
         let primary = Backend::start(move |seen| match seen.path.as_str() {
             "/once" if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(503).body("not yet"),
@@ -177,6 +178,7 @@ fn a_retried_primary_is_one_pair_judged_by_what_the_client_got() {
                 let route = &mut routes["virtual_hosts"][0]["routes"][0]["route"];
                 route["retry_policy"] = json!({"retry_on": "5xx", "num_retries": 2});
             })
+            .way(way)
             .start(binary)
             .await;
         assert_eq!(mirror.get("/once").await.text(), "at last");
@@ -195,13 +197,16 @@ fn a_retried_primary_is_one_pair_judged_by_what_the_client_got() {
 fn what_does_not_fit_into_the_table_is_counted_and_answered() {
     const OPEN: usize = 4;
     const REQUESTS: usize = 10;
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
+        // Envoy copies what it was told to, whether the module has room for it or not.
+        let copies = if way == Way::Upstream { REQUESTS } else { OPEN };
         let gate = Gate::default();
         let primary = Backend::constant(Reply::ok("same").after(&gate)).await;
         let candidate = Backend::constant(Reply::ok("same").after(&gate)).await;
         let mirror = Setup::new(primary.address(), candidate.address())
             .workers(1)
             .mirror(|mirror| mirror.caps.pairs = OPEN)
+            .way(way)
             .start(binary)
             .await;
         let mut clients = tokio::task::JoinSet::new();
@@ -210,7 +215,7 @@ fn what_does_not_fit_into_the_table_is_counted_and_answered() {
             clients.spawn(async move { once(address, Protocol::Http1, &Request::get(format!("/{i}"))).await });
         }
         wait::until("all requests to be under way", async || {
-            (primary.seen().len() == REQUESTS && candidate.seen().len() == REQUESTS).then_some(())
+            (primary.seen().len() == REQUESTS && candidate.seen().len() == copies).then_some(())
         })
         .await;
         gate.open();
@@ -227,13 +232,13 @@ fn what_does_not_fit_into_the_table_is_counted_and_answered() {
 
 #[test]
 fn requests_with_the_same_id_at_once_are_not_mixed_up() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let gate = Gate::default();
         let held = gate.clone();
         let primary = Backend::start(move |seen| Reply::ok(seen.path.clone()).after(&held)).await;
         let held = gate.clone();
         let candidate = Backend::start(move |seen| Reply::ok(seen.path.clone()).after(&held)).await;
-        let mirror = Setup::new(primary.address(), candidate.address()).workers(1).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address()).workers(1).way(way).start(binary).await;
         let mut clients = tokio::task::JoinSet::new();
         for i in 0..20 {
             let request = Request::get(format!("/{i}")).header("x-request-id", "00000000-0000-4000-9000-000000000000");
@@ -257,7 +262,7 @@ fn requests_with_the_same_id_at_once_are_not_mixed_up() {
 #[test]
 fn a_primary_that_the_candidate_itself_served_says_nothing() {
     const REQUESTS: usize = 200;
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) =
             (Backend::constant(Reply::ok("old")).await, Backend::constant(Reply::ok("new")).await);
         let mirror = Setup::new(primary.address(), candidate.address())
@@ -268,6 +273,7 @@ fn a_primary_that_the_candidate_itself_served_says_nothing() {
                 route["weighted_clusters"] = json!({ "clusters": clusters });
                 route.as_object_mut().expect("a route").remove("cluster");
             })
+            .way(way)
             .start(binary)
             .await;
         let mut new = 0;

@@ -4,7 +4,7 @@ use mirror_core::stats::names::Diagnostic;
 use mirror_tests::backend::{Backend, Reply, Seen, Step};
 use mirror_tests::client::{Answer, Protocol, Request, crowd};
 use mirror_tests::mirror::Setup;
-use mirror_tests::on_each_envoy;
+use mirror_tests::on_each_way;
 use serde_json::json;
 
 /// How many requests; each number decides what becomes of its pair.
@@ -45,14 +45,14 @@ async fn server(side: Side) -> Backend {
 
 #[test]
 fn every_count_is_exact_and_every_answer_the_primarys() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (server(Side::Primary).await, server(Side::Candidate).await);
         for (protocol, http2, workers) in [(Protocol::Http1, false, 3), (Protocol::Http2, true, 2)] {
             let mut setup = Setup::new(primary.address(), candidate.address()).workers(workers);
             if http2 {
                 setup = setup.http2();
             }
-            let mirror = setup.start(binary).await;
+            let mirror = setup.way(way).start(binary).await;
             let requests = (0..REQUESTS).map(|i| Request::get(format!("/orders/{i}"))).collect();
             let result = crowd(mirror.address, protocol, 64, requests, |request| {
                 let number = request.path.rsplit('/').next().and_then(|number| number.parse().ok());

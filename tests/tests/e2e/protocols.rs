@@ -8,7 +8,7 @@ use http::Method;
 use mirror_tests::backend::{Reply, Step};
 use mirror_tests::cases;
 use mirror_tests::client::{Answer, Protocol};
-use mirror_tests::on_each_envoy;
+use mirror_tests::on_each_way;
 
 /// A case and what must come of it.
 #[derive(Clone)]
@@ -47,9 +47,9 @@ impl Case {
 }
 
 fn run(protocol: Protocol, cases: &[Case]) {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let plain: Vec<_> = cases.iter().map(|case| case.case.clone()).collect();
-        for (counts, expected) in cases::run(binary, protocol, &plain).await.iter().zip(cases) {
+        for (counts, expected) in cases::run(binary, way, protocol, &plain).await.iter().zip(cases) {
             let name = &expected.case.name;
             let outcomes: Vec<_> = counts.outcomes.keys().map(String::as_str).collect();
             assert_eq!(outcomes, [expected.outcome], "{name}: {counts:#?}");
@@ -171,6 +171,9 @@ fn large_and_streamed_bodies_reach_the_client_whole() {
     let huge = |fill: &str| Reply::ok(fill.repeat(5_000_000));
     let huge_pieces = || Reply::status(200).pieces((0..80).map(|_| Bytes::from(vec![b'z'; 64 * 1024])));
     let got = || Reply::ok("got it");
+    let mut upload = Case::new("an upload", got(), got()).request(Method::POST, vec![b'u'; 300_000]);
+    // What the module copies itself may be no larger than the bodies that it keeps.
+    upload.case.caps.body_bytes = 300_000;
     let cases = [
         Case::new("streamed", streamed("end"), streamed("end")),
         Case::new("streamed, another end", streamed("end"), streamed("END")).differs(&["body value"]),
@@ -178,7 +181,7 @@ fn large_and_streamed_bodies_reach_the_client_whole() {
         Case::new("huge", huge("a"), huge("b")).outcome("skipped (too_large)"),
         Case::new("huge and streamed", huge_pieces(), huge_pieces()).outcome("skipped (too_large)"),
         Case::new("huge beside small", Reply::ok("small"), huge("c")).outcome("skipped (too_large)"),
-        Case::new("an upload", got(), got()).request(Method::POST, vec![b'u'; 300_000]),
+        upload,
     ];
     run(Protocol::Http1, &cases);
     run(Protocol::Http2, &cases);

@@ -4,12 +4,12 @@ use mirror_core::stats::Tally;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Protocol, Request, crowd};
 use mirror_tests::mirror::Setup;
-use mirror_tests::on_each_envoy;
+use mirror_tests::on_each_way;
 use serde_json::json;
 
 #[test]
 fn noise_is_told_from_what_the_candidate_changed() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         // Each server has a clock of its own; only the candidate has another price, and that only on one path. On
         // `/still` the primary's version has no clock.
         let server = |name: &'static str| {
@@ -21,8 +21,11 @@ fn noise_is_told_from_what_the_candidate_changed() {
         };
         let (primary, candidate, secondary) =
             (server("primary").await, server("candidate").await, server("secondary").await);
-        let mirror =
-            Setup::new(primary.address(), candidate.address()).secondary(secondary.address()).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address())
+            .secondary(secondary.address())
+            .way(way)
+            .start(binary)
+            .await;
 
         mirror.get("/clock").await;
         mirror.settled(1).await.assert_outcomes(&[("noise", 1)]);
@@ -47,11 +50,12 @@ fn noise_is_told_from_what_the_candidate_changed() {
 
 #[test]
 fn without_its_answer_a_pair_is_judged_without_it() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let same = || Backend::constant(Reply::json(&json!({"a": 1})));
         let (primary, candidate) = (same().await, same().await);
         let broken = Backend::constant(Reply::cut()).await;
-        let mirror = Setup::new(primary.address(), candidate.address()).secondary(broken.address()).start(binary).await;
+        let mirror =
+            Setup::new(primary.address(), candidate.address()).secondary(broken.address()).way(way).start(binary).await;
         mirror.get("/").await;
         let counts = mirror.settled(1).await;
         counts.assert_outcomes(&[("match", 1)]);
@@ -62,7 +66,7 @@ fn without_its_answer_a_pair_is_judged_without_it() {
 #[test]
 fn three_streams_are_paired_under_concurrency() {
     const REQUESTS: usize = 900;
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let server = |noisy: bool, name: &'static str| {
             Backend::start(move |seen| {
                 let number: usize = seen.path[1..].parse().expect("a number");
@@ -76,6 +80,7 @@ fn three_streams_are_paired_under_concurrency() {
         let mirror = Setup::new(primary.address(), candidate.address())
             .secondary(secondary.address())
             .workers(3)
+            .way(way)
             .start(binary)
             .await;
         let requests = (0..REQUESTS).map(|i| Request::get(format!("/{i}"))).collect();

@@ -3,8 +3,8 @@
 use http::Method;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Answer, Protocol, Request, crowd};
-use mirror_tests::mirror::Setup;
-use mirror_tests::on_each_envoy;
+use mirror_tests::mirror::{Setup, Way};
+use mirror_tests::on_each_way;
 
 async fn echo() -> Backend {
     Backend::start(|seen| Reply::ok(seen.path.clone())).await
@@ -33,12 +33,13 @@ fn only_what_was_asked_for_is_copied() {
         (get("/exact/not"), false),
         (get("/b"), false),
     ];
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
         let mirror = Setup::new(primary.address(), candidate.address())
             .selection(|selection| {
                 selection.paths = ["/a/*", "/exact"].map(|path| path.parse().expect("a path")).to_vec();
             })
+            .way(way)
             .start(binary)
             .await;
         for protocol in [Protocol::Http1, Protocol::Http2] {
@@ -61,18 +62,21 @@ fn only_what_was_asked_for_is_copied() {
 
 #[test]
 fn a_mirror_that_has_expired_copies_nothing() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
         let setup = Setup::new(primary.address(), candidate.address());
-        let mut mirror = setup.selection(|selection| selection.expires = Some(now + 100_000)).start(binary).await;
+        let mut mirror =
+            setup.selection(|selection| selection.expires = Some(now + 100_000)).way(way).start(binary).await;
         assert_eq!(mirror.get("/before").await.text(), "/before");
         mirror.settled(1).await.assert_outcomes(&[("match", 1)]);
 
         mirror.change(|spec| spec.selection.expires = Some(now)).await;
-        let to = mirror.spec().selection.candidate_header();
         let forged = Request::get("/after").header("x-mirror", "test/hello").header("x-mirror-config", "{}");
-        let forged = forged.header("x-mirror-role", "shadow").header("x-mirror-pair", "1").header(&to, "candidate");
+        let mut forged = forged.header("x-mirror-role", "shadow").header("x-mirror-pair", "1");
+        if way == Way::Upstream {
+            forged = forged.header(&mirror.spec().selection.candidate_header(), "candidate");
+        }
         assert_eq!(mirror.send(&forged).await.text(), "/after");
         let seen = primary.seen();
         let marks = seen[1].headers.keys().filter(|name| name.as_str().starts_with("x-mirror"));
@@ -87,9 +91,9 @@ fn a_mirror_that_has_expired_copies_nothing() {
 
 #[test]
 fn shadows_are_tagged_and_nothing_else_is() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
-        let mirror = Setup::new(primary.address(), candidate.address()).start(binary).await;
+        let mirror = Setup::new(primary.address(), candidate.address()).way(way).start(binary).await;
         mirror.send(&Request::get("/").header("authorization", "Bearer t").header("x-own", "1")).await;
         mirror.settled(1).await.assert_outcomes(&[("match", 1)]);
         let (original, copy) = (&primary.seen()[0], &candidate.seen()[0]);
@@ -105,7 +109,7 @@ fn shadows_are_tagged_and_nothing_else_is() {
 
 #[test]
 fn methods_and_headers_can_be_chosen() {
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
         let mirror = Setup::new(primary.address(), candidate.address())
             .mirror(|mirror| mirror.methods = vec!["POST".into()])
@@ -113,6 +117,7 @@ fn methods_and_headers_can_be_chosen() {
                 let headers = ["x-beta", "x-plan=gold", "accept=application/*"];
                 selection.headers = headers.map(|header| header.parse().expect("a header")).to_vec();
             })
+            .way(way)
             .start(binary)
             .await;
         let full = |method: Method, path: &str, plan: &str, accept: &str| {
@@ -137,10 +142,11 @@ fn methods_and_headers_can_be_chosen() {
 fn the_sample_has_the_size_that_was_asked_for() {
     const REQUESTS: u32 = 4000;
     const SHARE: f64 = 0.1;
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
         let mirror = Setup::new(primary.address(), candidate.address())
             .selection(|selection| selection.millionths = 100_000)
+            .way(way)
             .start(binary)
             .await;
         let requests = (0..REQUESTS).map(|i| Request::get(format!("/{i}"))).collect();
@@ -159,10 +165,11 @@ fn the_sample_has_the_size_that_was_asked_for() {
 #[test]
 fn a_sticky_sample_has_each_user_always_or_never() {
     const USERS: usize = 200;
-    on_each_envoy(async |binary| {
+    on_each_way(async |binary, way| {
         let (primary, candidate) = (echo().await, echo().await);
         let mirror = Setup::new(primary.address(), candidate.address())
             .selection(|selection| (selection.millionths, selection.sticky) = (500_000, Some("x-user".into())))
+            .way(way)
             .start(binary)
             .await;
         let request = |i: usize| Request::get(format!("/{}", i % USERS)).header("x-user", &format!("u{}", i % USERS));

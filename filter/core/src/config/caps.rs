@@ -32,6 +32,13 @@ pub struct Caps {
     pub statuses: usize,
     /// How many examples of divergences are logged in a minute; 0 for none.
     pub examples_per_minute: u32,
+    /// How many copies may be under way at once, where the module sends them itself.
+    pub copies: usize,
+    /// How many bytes of requests the copies under way may be together, and how many bodies of requests that are still to
+    /// be copied.
+    pub copy_bytes: usize,
+    /// How long a copy that the module sends may take, in milliseconds.
+    pub copy_timeout_ms: u64,
 }
 
 impl Default for Caps {
@@ -47,6 +54,9 @@ impl Default for Caps {
             places: 128,
             statuses: 32,
             examples_per_minute: 12,
+            copies: 128,
+            copy_bytes: 8 * 1024 * 1024,
+            copy_timeout_ms: 15_000,
         }
     }
 }
@@ -80,7 +90,10 @@ impl Caps {
             endpoints: bound("endpoints", default.endpoints)?,
             places: bound("places", default.places)?,
             statuses: bound("statuses", default.statuses)?,
+            copies: bound("copies", default.copies)?,
+            copy_bytes: bound("copy_bytes", default.copy_bytes)?,
             pair_ttl_ms: fields.optional("pair_ttl_ms", Value::integer)?.unwrap_or(default.pair_ttl_ms),
+            copy_timeout_ms: fields.optional("copy_timeout_ms", Value::integer)?.unwrap_or(default.copy_timeout_ms),
             examples_per_minute: fields
                 .optional("examples_per_minute", Value::integer)?
                 .unwrap_or(default.examples_per_minute),
@@ -105,9 +118,12 @@ impl Caps {
             ("endpoints", self.endpoints, default.endpoints),
             ("places", self.places, default.places),
             ("statuses", self.statuses, default.statuses),
+            ("copies", self.copies, default.copies),
+            ("copy_bytes", self.copy_bytes, default.copy_bytes),
         ];
         let beyond = bounds.iter().find(|(_, value, most)| value > most).map(|(field, ..)| *field);
         let slow = (self.pair_ttl_ms > default.pair_ttl_ms).then_some("pair_ttl_ms");
+        let slow = slow.or((self.copy_timeout_ms > default.copy_timeout_ms).then_some("copy_timeout_ms"));
         let chatty = (self.examples_per_minute > default.examples_per_minute).then_some("examples_per_minute");
         match beyond.or(slow).or(chatty) {
             Some(field) => {
@@ -128,6 +144,8 @@ impl Caps {
             ("endpoints", self.endpoints, 1, 1000),
             ("places", self.places, 1, 1000),
             ("statuses", self.statuses, 1, 1000),
+            ("copies", self.copies, 1, 10_000),
+            ("copy_bytes", self.copy_bytes, 1024, 256 * MIB),
         ];
         for (field, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -135,9 +153,11 @@ impl Caps {
                 return Err(ConfigError::new(format!("caps.{field}"), reason));
             }
         }
-        if !(100..=600_000).contains(&self.pair_ttl_ms) {
-            let reason = format!("{} is out of range: at least 100, at most 600000", self.pair_ttl_ms);
-            return Err(ConfigError::new("caps.pair_ttl_ms", reason));
+        for (field, value) in [("pair_ttl_ms", self.pair_ttl_ms), ("copy_timeout_ms", self.copy_timeout_ms)] {
+            if !(100..=600_000).contains(&value) {
+                let reason = format!("{value} is out of range: at least 100, at most 600000");
+                return Err(ConfigError::new(format!("caps.{field}"), reason));
+            }
         }
         if self.examples_per_minute > 600 {
             let reason = format!("{} is out of range: at most 600", self.examples_per_minute);

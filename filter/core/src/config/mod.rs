@@ -314,7 +314,8 @@ mod tests {
             "tolerance":[{"path":"/p","absolute":0.5},{"path":"/q","relative":1e-3}],
             "unordered":[{"path":"/l","key":"/id"}],"subset":["body"],"redact":["/s\u00e9"],"endpoints":["/u/{id}"]},
             "caps":{"body_bytes":1000,"decoded_bytes":1001,"decoded_ratio":1002,"pairs":1003,"pair_bytes":1024,
-            "pair_ttl_ms":1005,"endpoints":106,"places":107,"statuses":108,"examples_per_minute":109}}"#;
+            "pair_ttl_ms":1005,"endpoints":106,"places":107,"statuses":108,"examples_per_minute":109,
+            "copies":110,"copy_bytes":1111,"copy_timeout_ms":1112}}"#;
         let mirror = Mirror::from_json(full.as_bytes()).expect("a full configuration");
         let written: serde_json::Value = serde_json::from_str(full).expect("JSON");
         assert_eq!(serde_json::to_value(&mirror).expect("JSON"), written, "every field was read");

@@ -9,6 +9,7 @@ use crate::config::{Sampling, Target, carried};
 use crate::headers::HeaderBlock;
 use crate::outcome::{Outcome, Skip};
 use crate::pair::{KeyKind, Pair, Role, Setting, Side, Ticket};
+use crate::stats::names::Diagnostic;
 
 /// How many live primaries a poisoned pair remembers. Further ones are counted but not waited for.
 const MOST_SHARING: usize = 64;
@@ -23,7 +24,7 @@ impl Observer {
                 return Admission::Ignore;
             }
             let Some(mirror) = self.mirrors.by_name(marks.name) else {
-                self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
+                self.diagnostics.add(Diagnostic::Orphan);
                 return Admission::Ignore;
             };
             if self.mirrors.get(mirror).is_some_and(State::is_carried) {
@@ -48,7 +49,7 @@ impl Observer {
             }
             Found::NotOnRoute(None) => self.stray(),
             Found::Refused => {
-                self.diagnostics.config_rejected = self.diagnostics.config_rejected.saturating_add(1);
+                self.diagnostics.add(Diagnostic::ConfigRejected);
                 Admission::Ignore
             }
         }
@@ -65,7 +66,7 @@ impl Observer {
 
     /// A primary on a route that does not carry the mirror that it is marked with.
     fn stray(&mut self) -> Admission {
-        self.diagnostics.stray = self.diagnostics.stray.saturating_add(1);
+        self.diagnostics.add(Diagnostic::Stray);
         Admission::Ignore
     }
 
@@ -134,7 +135,7 @@ impl Observer {
         Admission::Ignore
     }
 
-    fn record_skip(&mut self, mirror: usize, reason: Skip, request: &HeaderBlock) {
+    pub(super) fn record_skip(&mut self, mirror: usize, reason: Skip, request: &HeaderBlock) {
         if let Some(state) = self.mirrors.get_mut(mirror) {
             let text = |name| request.get_str(name).unwrap_or_default();
             state.record_outcome(Outcome::Skipped(reason), text(":method"), text(":path"));
@@ -200,7 +201,7 @@ impl Observer {
             Role::Secondary
         } else {
             // A copy that someone else's mirror policy made, or one for a target whose cluster has another name by now.
-            self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
+            self.diagnostics.add(Diagnostic::Orphan);
             return Admission::Ignore;
         };
         let (ticket, setting) = self.join(mirror, role, marks, headers).unwrap_or((Ticket::stale(role), setting));
@@ -269,7 +270,7 @@ impl Observer {
             // There was no room for its primary either.
             self.record_skip(mirror, Skip::Overload, headers);
         } else {
-            self.diagnostics.orphan = self.diagnostics.orphan.saturating_add(1);
+            self.diagnostics.add(Diagnostic::Orphan);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Sampling;
 use crate::headers::HeaderBlock;
 use crate::outcome::{Outcome, Skip};
 use crate::pair::{Role, Ticket};
+use crate::stats::names::Diagnostic;
 
 impl Observer {
     pub(super) fn take_headers(&mut self, ticket: Ticket, headers: HeaderBlock, facts: &mut dyn Facts) {
@@ -87,7 +88,7 @@ impl Observer {
     /// Forgets a pair whose mark a client must have written.
     pub(super) fn forget_stray(&mut self, slot: usize) {
         self.table.remove(slot);
-        self.diagnostics.stray = self.diagnostics.stray.saturating_add(1);
+        self.diagnostics.add(Diagnostic::Stray);
     }
 
     /// Whether headers or trailers fit into the budget. Where they do not, the pair is given up: without them there is

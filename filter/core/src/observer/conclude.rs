@@ -33,7 +33,7 @@ fn verdict(pair: &Pair, now: u64, expired: bool) -> Option<Verdict> {
     if !primary.is_enough(streaming) {
         return if expired { incomplete(Incomplete::PrimarySlow) } else { None };
     }
-    if primary.may_be_retried() && !expired && now.saturating_sub(primary.ended) < RETRY_GRACE {
+    if !pair.is_final && primary.may_be_retried() && !expired && now.saturating_sub(primary.ended) < RETRY_GRACE {
         return None;
     }
     if !primary.is_usable(streaming) {
@@ -41,6 +41,9 @@ fn verdict(pair: &Pair, now: u64, expired: bool) -> Option<Verdict> {
         return incomplete(if failed { Incomplete::PrimaryFailed } else { Incomplete::PrimaryCut });
     }
     match &pair.candidate {
+        None if pair.outgoing.is_some() => {
+            return if expired { incomplete(Incomplete::RequestCut) } else { None };
+        }
         None if primary.has_ended() || expired => return incomplete(Incomplete::ShadowAbsent),
         None => return None,
         Some(side) if !side.is_enough(streaming) => {

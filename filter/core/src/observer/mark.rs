@@ -8,7 +8,7 @@ use crate::headers::HeaderBlock;
 use crate::pair::{KeyKind, Role, copy_role, key};
 
 /// `<namespace>/<route>/<fingerprint>`, or without the fingerprint: which mirror is concerned.
-const MIRROR: &str = "x-mirror";
+pub(super) const MIRROR: &str = "x-mirror";
 /// `shadow` or `secondary`, on copies.
 pub(super) const ROLE: &str = "x-mirror-role";
 /// The same on a downstream request's primary, its retries and its copies, and on no other request's.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::Facts;
 use super::mark::Marks;
+use super::sending::Listed;
 use crate::config::{self, ConfigError, Mirror, Sampling, carried};
 use crate::example::Writer;
 use crate::noise::Tracker;
@@ -20,8 +21,8 @@ const MOST_REFUSED: usize = 64;
 /// The most characters that are logged of why a configuration was refused.
 const MOST_REASON: usize = 500;
 
-/// A configuration as it came.
-#[derive(Debug)]
+/// A configuration as it came with a request; nothing where a plugin configuration lists it.
+#[derive(Debug, Default)]
 struct Source {
     json: Vec<u8>,
     /// Where it came in a header: what the route that vouched for it was made from.
@@ -47,14 +48,14 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new(source: Source, fingerprint: String, mirror: Mirror) -> Self {
+    fn new(source: Source, fingerprint: String, setting: Rc<Setting>) -> Self {
         Self {
             source,
             fingerprint,
-            stats: Stats::new(&mirror),
+            stats: Stats::new(&setting.mirror),
             tracker: Tracker::default(),
-            writer: Writer::new(mirror.caps.examples_per_minute),
-            setting: Rc::new(Setting::new(mirror)),
+            writer: Writer::new(setting.mirror.caps.examples_per_minute),
+            setting,
             dirty: false,
             used: 0,
             #[cfg(test)]
@@ -62,10 +63,10 @@ impl State {
         }
     }
 
-    fn reconfigure(&mut self, source: Source, fingerprint: String, mirror: Mirror) {
-        self.stats.reconfigure(&mirror);
-        self.writer.set_rate(mirror.caps.examples_per_minute);
-        self.setting = Rc::new(Setting::new(mirror));
+    fn reconfigure(&mut self, source: Source, fingerprint: String, setting: Rc<Setting>) {
+        self.stats.reconfigure(&setting.mirror);
+        self.writer.set_rate(setting.mirror.caps.examples_per_minute);
+        self.setting = setting;
         self.source = source;
         self.fingerprint = fingerprint;
     }
@@ -213,6 +214,7 @@ impl Mirrors {
                 return None;
             }
         };
+        let mirror = Rc::new(Setting::new(mirror));
         if let Some(at) = known {
             self.states.get_mut(at)?.reconfigure(source, fingerprint, mirror);
             return Some(at);
@@ -222,8 +224,32 @@ impl Mirrors {
             self.refuse(refused(false), &reason, log);
             return None;
         };
-        let mut state = State::new(source, fingerprint, mirror);
+        self.put(at, State::new(source, fingerprint, mirror));
+        Some(at)
+    }
+
+    /// The place of a mirror that a plugin configuration lists. It gets one where it has none; `renew` tells that the
+    /// configuration is new. `None` where all places are taken.
+    pub(super) fn enlist(&mut self, listed: &Listed, renew: bool, table: &Table) -> Option<usize> {
+        self.clock = self.clock.saturating_add(1);
+        let known = self.by_name(listed.name());
+        if let Some(at) = known
+            && let Some(state) = self.states.get_mut(at)
+        {
+            state.used = self.clock;
+            if renew {
+                state.reconfigure(Source::default(), listed.fingerprint.clone(), Rc::clone(&listed.setting));
+            }
+            return known;
+        }
+        let at = self.place(table)?;
+        self.put(at, State::new(Source::default(), listed.fingerprint.clone(), Rc::clone(&listed.setting)));
+        Some(at)
+    }
+
+    fn put(&mut self, at: usize, mut state: State) {
         state.used = self.clock;
+        let name = state.setting.mirror.name.clone();
         match self.states.get_mut(at) {
             Some(place) => {
                 self.by_name.remove(&place.setting.mirror.name);
@@ -231,8 +257,7 @@ impl Mirrors {
             }
             None => self.states.push(state),
         }
-        self.by_name.insert(marks.name.to_owned(), at);
-        Some(at)
+        self.by_name.insert(name, at);
     }
 
     /// Where a new mirror finds room: behind the others, or else in the place of the one that was not asked for longest
@@ -242,7 +267,7 @@ impl Mirrors {
             return Some(self.states.len());
         }
         let states = self.states.iter().enumerate();
-        let idle = states.filter(|(at, state)| !state.dirty && table.usage(*at).pairs == 0);
+        let idle = states.filter(|(at, state)| !state.dirty && table.usage(*at).count == 0);
         idle.min_by_key(|(_, state)| state.used).map(|(at, _)| at)
     }
 
@@ -255,8 +280,7 @@ impl Mirrors {
             self.refused.remove(0);
         }
         self.refused.push(refused);
-        // The reason quotes the configuration, which must not make a line of its own.
-        log(reason.chars().filter(|character| !character.is_control()).take(MOST_REASON).collect());
+        log(printable(reason));
     }
 
     /// Whether the stream's own route carries this mirror, so that no client wrote the mark.
@@ -278,6 +302,11 @@ impl Mirrors {
     pub(super) fn examples_dropped(&mut self) -> u64 {
         self.states.iter_mut().map(|state| state.writer.dropped()).fold(0, u64::saturating_add)
     }
+}
+
+/// What is logged of why a configuration was refused: it quotes the configuration, which must not make a line of its own.
+pub(super) fn printable(reason: &str) -> String {
+    reason.chars().filter(|character| !character.is_control()).take(MOST_REASON).collect()
 }
 
 /// Reads the configuration of the mirror `name`; `is_marked` tells that the mark has its fingerprint. Where it is refused,

@@ -58,6 +58,7 @@ struct Stream {
     route: Option<String>,
     origin: Option<String>,
     cluster: String,
+    local: bool,
     asked: Cell<usize>,
 }
 
@@ -91,6 +92,11 @@ impl Facts for Stream {
     fn cluster(&mut self) -> Option<Vec<u8>> {
         self.count();
         Some(self.cluster.clone().into_bytes())
+    }
+
+    fn is_from_upstream(&mut self) -> bool {
+        self.count();
+        !self.local
     }
 }
 
@@ -238,7 +244,7 @@ impl Host {
     }
 
     fn open(&self) -> usize {
-        self.observer.table.total().pairs
+        self.observer.table.total().count
     }
 
     fn bytes(&self) -> usize {

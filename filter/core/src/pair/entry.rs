@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::{Role, Setting, Side};
 use crate::headers::HeaderBlock;
+use crate::observer::Outgoing;
 
 /// By what a primary and its copies are found to belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +61,10 @@ pub(crate) struct Pair {
     /// Whether the primary was sent to the secondary's version. If not (a split between old versions), the two differ by
     /// more than by chance, and the secondary's answer says nothing.
     pub(crate) like_secondary: bool,
+    /// Where the module sends the copies: what is to be copied, until the request is whole.
+    pub(crate) outgoing: Option<Box<Outgoing>>,
+    /// Whether the primary's answer is the client's, so that no further try is to come.
+    pub(crate) is_final: bool,
     /// The number of the latest try.
     pub(crate) attempts: u32,
     pub(crate) primary: Side,
@@ -85,6 +90,8 @@ impl Pair {
             verified: false,
             same_revision: false,
             like_secondary: true,
+            outgoing: None,
+            is_final: false,
             attempts: 0,
             primary: Side::new(0, started),
             candidate: None,
@@ -104,6 +111,7 @@ impl Pair {
             .saturating_add(self.primary.answer.size())
             .saturating_add(self.request.size())
             .saturating_add(self.key.len())
+            .saturating_add(self.outgoing.as_ref().map_or(0, |outgoing| outgoing.size()))
             .saturating_add(live)
     }
 

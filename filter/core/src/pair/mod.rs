@@ -2,6 +2,7 @@
 //! and in bytes.
 
 mod body;
+mod budget;
 mod entry;
 mod recent;
 mod side;
@@ -11,6 +12,7 @@ use crate::compare::Plan;
 use crate::config::Mirror;
 
 pub(crate) use body::Room;
+pub(crate) use budget::{Budget, Usage};
 pub(crate) use entry::{KeyKind, Pair, key};
 pub(crate) use side::{Phase, Side, copy_role};
 #[cfg(test)]

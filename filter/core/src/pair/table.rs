@@ -13,7 +13,7 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
 use super::recent::Recent;
-use super::{KeyKind, Pair, Room, Side, Ticket};
+use super::{Budget, KeyKind, Pair, Room, Side, Ticket, Usage};
 use crate::answer::Overflow;
 use crate::config::Caps;
 
@@ -21,29 +21,6 @@ use crate::config::Caps;
 pub(crate) const MOST_PAIRS: usize = 16_384;
 /// The most bytes that a worker's pairs hold, over all mirrors.
 pub(crate) const MOST_BYTES: usize = 64 * 1024 * 1024;
-
-/// What is in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub(crate) pairs: usize,
-    pub(crate) bytes: usize,
-}
-
-impl Usage {
-    fn add(&mut self, pairs: usize, bytes: usize) {
-        self.pairs = self.pairs.saturating_add(pairs);
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-
-    fn take(&mut self, pairs: usize, bytes: usize) {
-        self.pairs = self.pairs.saturating_sub(pairs);
-        self.bytes = self.bytes.saturating_sub(bytes);
-    }
-
-    fn has_room(self, pairs: usize, bytes: usize, most_pairs: usize, most_bytes: usize) -> bool {
-        self.pairs.saturating_add(pairs) <= most_pairs && self.bytes.saturating_add(bytes) <= most_bytes
-    }
-}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -56,14 +33,13 @@ pub(crate) struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
     index: HashMap<Rc<[u8]>, usize, SeedableRandomState>,
-    total: Usage,
-    of_mirror: Vec<Usage>,
+    budget: Budget,
     recent: Recent,
 }
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("slots", &self.slots).field("total", &self.total).finish_non_exhaustive()
+        f.debug_struct("Table").field("slots", &self.slots).field("budget", &self.budget).finish_non_exhaustive()
     }
 }
 
@@ -76,8 +52,7 @@ impl Table {
             slots: Vec::new(),
             free: Vec::new(),
             index: HashMap::with_hasher(SeedableRandomState::with_seed(seed.rotate_left(32), shared)),
-            total: Usage::default(),
-            of_mirror: Vec::new(),
+            budget: Budget::new(Usage::new(MOST_PAIRS, MOST_BYTES)),
             recent: Recent::new(),
         }
     }
@@ -100,13 +75,7 @@ impl Table {
         }
         let slot = self.slots.get_mut(at)?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.total.add(1, pair.accounted);
-        if self.of_mirror.len() <= pair.mirror {
-            self.of_mirror.resize(pair.mirror.saturating_add(1), Usage::default());
-        }
-        if let Some(usage) = self.of_mirror.get_mut(pair.mirror) {
-            usage.add(1, pair.accounted);
-        }
+        self.budget.add(pair.mirror, Usage::new(1, pair.accounted));
         self.index.insert(Rc::clone(&pair.key), at);
         slot.pair = Some(Box::new(pair));
         Some((at, slot.generation))
@@ -145,10 +114,7 @@ impl Table {
         self.free.push(at);
         self.index.remove(&pair.key);
         self.remember(pair.identity);
-        self.total.take(1, pair.accounted);
-        if let Some(usage) = self.of_mirror.get_mut(pair.mirror) {
-            usage.take(1, pair.accounted);
-        }
+        self.budget.take(pair.mirror, Usage::new(1, pair.accounted));
         Some(pair)
     }
 
@@ -178,15 +144,13 @@ impl Table {
 
     fn has_room(&self, pair: &Pair, pairs: usize, bytes: usize) -> bool {
         let caps = &pair.setting.mirror.caps;
-        self.total.has_room(pairs, bytes, MOST_PAIRS, MOST_BYTES)
-            && self.usage(pair.mirror).has_room(pairs, bytes, caps.pairs, caps.pair_bytes)
+        self.budget.has_room(pair.mirror, Usage::new(pairs, bytes), Usage::new(caps.pairs, caps.pair_bytes))
     }
 
     /// Whether a mirror with these caps may open one more pair, for a request with headers of `request` bytes.
     pub(crate) fn takes_one_more(&self, mirror: usize, caps: &Caps, request: usize) -> bool {
         let bytes = std::mem::size_of::<Pair>().saturating_add(request);
-        self.total.has_room(1, bytes, MOST_PAIRS, MOST_BYTES)
-            && self.usage(mirror).has_room(1, bytes, caps.pairs, caps.pair_bytes)
+        self.budget.has_room(mirror, Usage::new(1, bytes), Usage::new(caps.pairs, caps.pair_bytes))
     }
 
     /// Brings the accounts up to what the pair in `slot` holds now.
@@ -194,33 +158,28 @@ impl Table {
         let Some(pair) = self.slots.get_mut(slot).and_then(|slot| slot.pair.as_deref_mut()) else { return };
         let (before, now) = (pair.accounted, pair.size());
         pair.accounted = now;
-        let of_mirror = self.of_mirror.get_mut(pair.mirror);
-        for usage in of_mirror.into_iter().chain([&mut self.total]) {
-            usage.take(0, before);
-            usage.add(0, now);
-        }
+        self.budget.take(pair.mirror, Usage::new(0, before));
+        self.budget.add(pair.mirror, Usage::new(0, now));
     }
 
     /// What one mirror's pairs use.
     pub(crate) fn usage(&self, mirror: usize) -> Usage {
-        self.of_mirror.get(mirror).copied().unwrap_or_default()
+        self.budget.of(mirror)
     }
 
     /// What all pairs use.
     #[cfg(test)]
     pub(crate) fn total(&self) -> Usage {
-        self.total
+        self.budget.total()
     }
 
     /// What all pairs use, measured anew and not from the accounts.
     #[cfg(test)]
     pub(crate) fn measured(&self) -> Usage {
-        let mut usage = Usage::default();
-        for pair in self.slots.iter().filter_map(|slot| slot.pair.as_deref()) {
-            usage.add(1, pair.size());
-        }
-        assert_eq!(usage.pairs, self.index.len());
-        usage
+        let open = self.slots.iter().filter_map(|slot| slot.pair.as_deref());
+        let (count, bytes) = open.fold((0, 0), |(count, bytes), pair| (count + 1, bytes + pair.size()));
+        assert_eq!(count, self.index.len());
+        Usage::new(count, bytes)
     }
 
     /// Makes room for `len` more bytes of a ticket's body. False where they are not wanted; where they do not fit, what

@@ -32,6 +32,10 @@ pub const PREFIX: &str = "mirror_v1__";
 /// What Envoy puts before a module's metrics everywhere but on its Prometheus page.
 pub const ENVOY_PREFIX: &str = "wasmcustom.";
 
+/// How many workers' VMs have a [`Metric::Alive`] of their own; beyond that they share them, and one that lives hides one
+/// that died. Those of the module behind the router have the first so many slots, those before it the next so many.
+pub const ALIVE_SLOTS: u32 = 256;
+
 const SEPARATOR: &str = "__";
 const OTHER: &str = "_other";
 const END: &str = "n";
