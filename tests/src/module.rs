@@ -1,6 +1,7 @@
 //! The module under test, as files that Envoy can load.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::build::{self, Artifact};
@@ -26,4 +27,11 @@ pub fn trapping() -> &'static Path {
         let kind = ["--profile", "module", "--target", "wasm32-wasip1"];
         build::cargo(&[package, kind].concat(), Artifact::Module)
     })
+}
+
+/// The SHA-256 checksum of a file, in hex.
+pub fn sha256(path: &Path) -> String {
+    let output = Command::new("sha256sum").arg(path).output().expect("sha256sum runs");
+    let line = String::from_utf8(output.stdout).expect("text");
+    line.split(' ').next().expect("a checksum").to_owned()
 }

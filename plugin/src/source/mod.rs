@@ -10,7 +10,7 @@ pub mod prometheus;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mirror_core::stats::names::Metric;
+use mirror_core::stats::names::{ALIVE_SLOTS, Metric};
 
 pub use gathered::Gathered;
 
@@ -74,12 +74,9 @@ impl Way {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Observing, Self::Sending];
 
-    /// The first number of a VM that sends copies.
-    const FIRST_SENDING: u32 = 256;
-
     /// That of the VM of this number.
     const fn of(vm: u32) -> Self {
-        if vm < Self::FIRST_SENDING { Self::Observing } else { Self::Sending }
+        if vm < ALIVE_SLOTS { Self::Observing } else { Self::Sending }
     }
 }
 
@@ -269,7 +266,8 @@ mod tests {
     fn each_way_is_judged_by_its_own_vms() {
         let (running, stopped) = ([1000, 1000, 1000], [1000, 994, 990]);
         let both = |observing: &[u64], sending: &[u64]| {
-            let ticks = (0..).zip(observing.iter().copied()).chain((256..).zip(sending.iter().copied())).collect();
+            let ticks =
+                (0..).zip(observing.iter().copied()).chain((ALIVE_SLOTS..).zip(sending.iter().copied())).collect();
             let instance = Instance { workers: 2, clock: 1000, ticks, ..Instance::default() };
             let ways = Way::ALL.map(|way| instance.module_by(way));
             (ways, instance.module(), instance.alive(), instance.has_ticked_after(999))

@@ -186,12 +186,14 @@ async fn take_back(
     pods: &[String],
 ) -> anyhow::Error {
     let (undone, was) = match before {
-        Some(object) => (restore(cluster, object).await, "What was there before is restored"),
+        Some(object) => {
+            (restore(cluster, object).await, "What was there before is restored; traffic was not affected.")
+        }
         None => {
             let name = names::install(&gateway.workload);
             let removed =
                 cluster.delete::<EnvoyFilter>(&gateway.workload.namespace, &name, Precondition::default(), false).await;
-            (removed.map(|_| ()), "It was removed again")
+            (removed.map(|_| ()), "It was removed again; traffic was not affected.")
         }
     };
     anyhow!("{}\n{}", not_everywhere(&gateway.workload, pods), undone_in_words(undone, was))
@@ -205,7 +207,7 @@ pub(super) fn not_everywhere(workload: &Workload, pods: &[String]) -> String {
 /// Whether what was tried could be taken back; `was` says to what.
 pub(super) fn undone_in_words<E: std::fmt::Display>(undone: Result<(), E>, was: &str) -> String {
     match undone {
-        Ok(()) => format!("{was}; traffic was not affected."),
+        Ok(()) => was.to_owned(),
         Err(error) => format!("It could not be taken back: {error}"),
     }
 }

@@ -108,8 +108,10 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Sending<'_>) -> 
         return Ok(done);
     }
     let (restored, was) = match &done.before {
-        Some(before) => (restore(cluster, before).await, "What was there before is restored"),
-        None => (remove_new(cluster, workload).await, "It was removed again"),
+        Some(before) => {
+            (restore(cluster, before).await, "What was there before is restored; traffic was not affected.")
+        }
+        None => (remove_new(cluster, workload).await, REMOVED),
     };
     Err(anyhow!(
         "{}\n{}",
@@ -145,6 +147,10 @@ pub async fn remove(cluster: &Cluster, plugin: &WasmPlugin, wait: Option<Duratio
     }
     Ok(())
 }
+
+/// What is said of a module that was new. Istio gives what a WasmPlugin brings no default to fall back on.
+const REMOVED: &str = "It was removed again. A gateway whose Envoy refuses a module answers 500 until then; elsewhere traffic was \
+     not affected.";
 
 /// Gives a WasmPlugin the module that it had before, beside the mirrors that it has by now.
 async fn restore(cluster: &Cluster, before: &WasmPlugin) -> Result<()> {

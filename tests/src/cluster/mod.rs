@@ -167,8 +167,10 @@ impl Cluster {
 
     /// Removes all that is installed into the gateways, and waits until they let go of it.
     async fn bare_gateways(&self) {
-        for name in self.objects.names(Kind::ENVOY_FILTER, ISTIO_SYSTEM, "").await {
-            self.objects.delete(Kind::ENVOY_FILTER, ISTIO_SYSTEM, &name).await;
+        for kind in [Kind::ENVOY_FILTER, Kind::WASM_PLUGIN] {
+            for name in self.objects.names(kind, ISTIO_SYSTEM, "").await {
+                self.objects.delete(kind, ISTIO_SYSTEM, &name).await;
+            }
         }
         for gateway in &self.gateways {
             wait::until("the gateways to be bare", async || (!gateway.holds_extensions().await).then_some(())).await;

@@ -16,6 +16,8 @@ impl Kind {
     pub const CONFIG_MAP: Self = Self("v1", "ConfigMap");
     /// Istio's EnvoyFilter.
     pub const ENVOY_FILTER: Self = Self("networking.istio.io/v1alpha3", "EnvoyFilter");
+    /// Istio's WasmPlugin.
+    pub const WASM_PLUGIN: Self = Self("extensions.istio.io/v1alpha1", "WasmPlugin");
     /// Istio's VirtualService.
     pub const VIRTUAL_SERVICE: Self = Self("networking.istio.io/v1", "VirtualService");
     /// Knative's Service.

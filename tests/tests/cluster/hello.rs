@@ -8,7 +8,7 @@ use mirror_tests::backend::{Backend, Reply, Seen};
 use mirror_tests::client::{Protocol, Request, Steady, once};
 use mirror_tests::cluster::{Cluster, Gateway, Service, Traffic, on_cluster};
 use mirror_tests::program::Ended;
-use mirror_tests::wait;
+use mirror_tests::{module, wait};
 use serde_json::{Value, json};
 
 /// Runs a test beside others, with the filter installed to stay.
@@ -23,6 +23,32 @@ pub fn with_filter(test: impl AsyncFn(&'static Cluster)) {
     });
 }
 
+/// The same with the module in the listeners, by a WasmPlugin that stays.
+pub fn with_plugin(test: impl AsyncFn(&'static Cluster)) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    on_cluster(async |cluster| {
+        {
+            let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+            let module = module_options();
+            let options = module.iter().map(String::as_str);
+            let install: Vec<_> = ["install", "--strategy", WASM_PLUGIN].into_iter().chain(options).collect();
+            assert_ok(&cluster.admin().mirror(&install));
+        }
+        test(cluster).await;
+    });
+}
+
+/// The strategy.
+pub const WASM_PLUGIN: &str = "wasmplugin";
+
+/// Where an Envoy without Istio's agent gets the module.
+pub fn module_options() -> [String; 4] {
+    let path = module::built();
+    let url = format!("file://{}", path.display());
+    let sha256 = module::sha256(path);
+    ["--module-url".to_owned(), url, "--module-sha256".to_owned(), sha256]
+}
+
 /// Asserts that a command succeeded.
 pub fn assert_ok(ended: &Ended) {
     assert_eq!(ended.status, Some(0), "{ended:#?}");
@@ -35,6 +61,7 @@ pub struct Hello {
     pub service: Service,
     pub v1: Backend,
     pub v2: Backend,
+    strategy: Option<&'static str>,
     steady: Vec<Steady>,
     expected: Vec<String>,
 }
@@ -71,9 +98,14 @@ impl Hello {
         service.revision("v1", v1.address()).await;
         service.revision("v2", v2.address()).await;
         service.traffic(&[Traffic::percent("v1", 100), Traffic::tag("v2", "v2")]).await;
-        let mut hello = Self { cluster, service, v1, v2, steady: Vec::new(), expected: Vec::new() };
+        let mut hello = Self { cluster, service, v1, v2, strategy: None, steady: Vec::new(), expected: Vec::new() };
         hello.start_steady();
         hello
+    }
+
+    /// The same, to be mirrored with this strategy.
+    pub fn by(self, strategy: &'static str) -> Self {
+        Self { strategy: Some(strategy), ..self }
     }
 
     /// Starts the clients that ask all the time.
@@ -106,7 +138,8 @@ impl Hello {
 
     /// Mirrors to v2, with these options beside.
     pub fn enable(&self, options: &[&str]) -> Ended {
-        self.mirror_ok(&[&["enable", "hello", "--to", "v2"], options].concat())
+        let strategy = self.strategy.map_or_else(Vec::new, |strategy| vec!["--strategy", strategy]);
+        self.mirror_ok(&[&["enable", "hello", "--to", "v2"], options, &strategy].concat())
     }
 
     /// What `status` says of the mirror.

@@ -16,6 +16,8 @@ mod refusals;
 mod roles;
 mod shop;
 mod states;
+mod stories;
 mod tagging;
 mod users;
 mod virtual_service;
+mod wasm_plugin;

@@ -4,7 +4,8 @@ use mirror_tests::backend::Reply;
 use mirror_tests::cluster::{ISTIO_SYSTEM, Kind};
 use serde_json::json;
 
-use super::hello::{Hello, SAFE, SAFE_LOCAL, SECONDARY, SHADOW, with_filter};
+use super::hello::{Hello, SAFE, SECONDARY, SHADOW, with_filter};
+use super::stories;
 
 const STRATEGY: [&str; 2] = ["--strategy", "virtualservice"];
 
@@ -14,28 +15,12 @@ fn with<'a>(options: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn safe_requests_are_copied_and_all_else_takes_knatives_own_routes() {
-    with_filter(async |cluster| {
-        let mut hello = Hello::start(cluster).await;
-        let said = hello.enable(&STRATEGY);
-        assert_eq!(said.stdout, "mirror.kubectl-mirror/hello created\n");
-        hello.assert_copied("/copied", &SAFE).await;
-        hello.stop_steady().await;
-        let copies = hello.seen_as(SHADOW).len() as u64;
-        assert_eq!(hello.counted().await, [("match".to_owned(), copies)]);
-        hello.finish().await;
-    });
+    with_filter(async |cluster| stories::safe_requests(Hello::start(cluster).await.by("virtualservice")).await);
 }
 
 #[test]
 fn calls_from_inside_the_cluster_are_copied_where_asked_for() {
-    with_filter(async |cluster| {
-        let mut hello = Hello::start(cluster).await;
-        hello.enable(&with(&["--gateway", "local"]));
-        hello.assert_copied("/local", &SAFE_LOCAL).await;
-        hello.enable(&with(&["--gateway", "both"]));
-        hello.assert_copied("/both", &[&SAFE[..], &SAFE_LOCAL].concat()).await;
-        hello.finish().await;
-    });
+    with_filter(async |cluster| stories::calls_from_inside(Hello::start(cluster).await.by("virtualservice")).await);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod copies;
 mod endpoints;
 mod module;
 mod routes;
+mod wasm_plugin;
 
 use kubectl_mirror::envoy::{MirrorSpec, Selection, metadata, policy, selector};
 use kubectl_mirror::istio::{Install, InstalledBy, Workload, Wrapping, install};
