@@ -77,13 +77,22 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Sending<'_>) 
         return put(cluster, gateway, how).await.map(Some);
     };
     let is_as_asked = object(&gateway.workload, Some(&there), how)? == there;
-    let pods = Gateways::of(cluster, &gateway.pods);
-    let is_out = |state: &PodState| state.found.is_ok() && !state.module_runs();
-    if is_as_asked && (how.wait.is_none() || !pods.states(&Wanted::module(Way::Sending)).await.iter().any(is_out)) {
+    if is_as_asked && (how.wait.is_none() || runs_everywhere(cluster, gateway).await) {
         return Ok(None);
     }
     let done = put(cluster, gateway, Sending { restart: is_as_asked, ..how }).await?;
     Ok(Some(done).filter(|done| done.change != Change::Unchanged))
+}
+
+/// The longest to wait for a sign of life. One that was just told of another mirror may have to start anew.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the module runs in each of these pods that can be asked.
+async fn runs_everywhere(cluster: &Cluster, gateway: &GatewayPods) -> bool {
+    let pods = Gateways::of(cluster, &gateway.pods);
+    let is_well = |state: &PodState| state.found.is_err() || state.module_runs();
+    let wanted = Wanted::module(Way::Sending);
+    pods.wait_until(&wanted, PATIENCE, "looking for the filter", is_well).await.states.iter().all(is_well)
 }
 
 /// Puts the module into these pods, and waits until it runs in each of them.

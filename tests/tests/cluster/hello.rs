@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use http::Method;
 use mirror_tests::backend::{Backend, Reply, Seen};
 use mirror_tests::client::{Protocol, Request, Steady, once};
-use mirror_tests::cluster::{Cluster, Gateway, Service, Traffic, on_cluster};
+use mirror_tests::cluster::{Cluster, Gateway, Service, Traffic, alone_on_cluster, on_cluster};
 use mirror_tests::program::Ended;
 use mirror_tests::{module, wait};
 use serde_json::{Value, json};
@@ -23,17 +23,14 @@ pub fn with_filter(test: impl AsyncFn(&'static Cluster)) {
     });
 }
 
-/// The same with the module in the listeners, by a WasmPlugin that stays.
+/// Runs a test alone, with the module in the listeners by a WasmPlugin that stays. Not beside others: where it comes from a file,
+/// newer Envoys begin to count anew with each change of the object, whoever makes it.
 pub fn with_plugin(test: impl AsyncFn(&'static Cluster)) {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    on_cluster(async |cluster| {
-        {
-            let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-            let module = module_options();
-            let options = module.iter().map(String::as_str);
-            let install: Vec<_> = ["install", "--strategy", WASM_PLUGIN].into_iter().chain(options).collect();
-            assert_ok(&cluster.admin().mirror(&install));
-        }
+    alone_on_cluster(async |cluster| {
+        let module = module_options();
+        let options = module.iter().map(String::as_str);
+        let install: Vec<_> = ["install", "--strategy", WASM_PLUGIN].into_iter().chain(options).collect();
+        assert_ok(&cluster.admin().mirror(&install));
         test(cluster).await;
     });
 }

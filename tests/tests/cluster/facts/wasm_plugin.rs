@@ -173,3 +173,39 @@ fn a_module_that_envoy_refuses_is_answered_with_500_until_it_is_gone() {
 
 /// How many virtual machines run WebAssembly in an Envoy.
 const VMS: &str = "wasm.envoy.wasm.runtime.v8.active";
+
+/// The variable in which Istio tells its agent of the object's version. The agent takes it away from what it has fetched.
+const VERSION: &str = "ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION";
+
+#[test]
+fn a_change_of_the_object_is_one_of_its_vms_environment_and_newer_envoys_start_them_anew() {
+    alone_on_cluster(async |cluster| {
+        let path = module::built().display().to_string();
+        let version = async |gateway: &Gateway| {
+            let variables =
+                delivered(gateway).await?["typed_config"]["config"]["vm_config"]["environment_variables"].clone();
+            Some(variables["key_values"][VERSION].as_str()?.to_owned())
+        };
+        let vms = async |gateway: &Gateway| -> Vec<String> {
+            let ticks = gateway.envoy().stats("^wasmcustom.mirror_v1__alive").await;
+            ticks.into_iter().filter(|(_, tick)| *tick > 0).map(|(name, _)| name).collect()
+        };
+        cluster.objects().apply(plugin(&path, &Sending::default())).await;
+        let mut before = Vec::new();
+        for gateway in cluster.gateways() {
+            let vms =
+                wait::until("signs of life", async || Some(vms(gateway).await).filter(|vms| vms.len() == 3)).await;
+            before.push((vms, version(gateway).await.expect("a version")));
+        }
+        cluster.objects().apply(plugin(&path, &Sending { mirrors: vec![odd()] })).await;
+        for (gateway, (_, old)) in cluster.gateways().iter().zip(&before) {
+            wait::until("another version", async || version(gateway).await.filter(|version| version != old)).await;
+        }
+        // That of the newest Envoy.
+        wait::until("other VMs", async || {
+            let vms = vms(cluster.gateway()).await;
+            (vms.len() == 3 && vms.iter().all(|vm| !before[0].0.contains(vm))).then_some(())
+        })
+        .await;
+    });
+}
