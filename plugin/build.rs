@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const GIVEN: &str = "KUBECTL_MIRROR_MODULE";
+const PACKAGE: &str = "mirror-filter";
 const TARGET: &str = "wasm32-wasip1";
+
+/// In place of the folder that cargo unpacks crates in.
+const CRATES: &str = "/crates";
 
 fn main() -> ExitCode {
     match run() {
@@ -50,13 +54,25 @@ fn build(out: &Path) -> Result<PathBuf, String> {
 
     // OUT_DIR is <target>/<profile>/build/<package>/out.
     let target = out.ancestors().nth(4).ok_or("OUT_DIR is not where cargo puts it")?.join("module");
-    let mut cargo = Command::new(var("CARGO")?);
-    cargo
-        .current_dir(root)
-        .args(["build", "--locked", "--package", "mirror-filter", "--profile", "module", "--target", TARGET])
+    let mut build = cargo(root)?;
+    build
+        .args(["build", "--locked", "--package", PACKAGE, "--profile", "module", "--target", TARGET])
+        // These come after the flags in .cargo/config.toml, where RUSTFLAGS would take their place.
+        .args(["--config", &format!("target.{TARGET}.rustflags={:?}", remapped())])
         .arg("--target-dir")
         .arg(&target);
-    // What holds for the plugin must not hold for the module: flags for another machine, and clippy as a compiler.
+    let output = build.output().map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the module does not build:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(target.join(TARGET).join("module").join("mirror_filter.wasm"))
+}
+
+/// The cargo that runs this, without what holds for the plugin and must not hold for the module: flags for another
+/// machine, and clippy as a compiler.
+fn cargo(root: &Path) -> Result<Command, String> {
+    let mut cargo = Command::new(var("CARGO")?);
+    cargo.current_dir(root);
     for name in [
         "CARGO_BUILD_TARGET",
         "CARGO_BUILD_RUSTFLAGS",
@@ -67,11 +83,17 @@ fn build(out: &Path) -> Result<PathBuf, String> {
     ] {
         cargo.env_remove(name);
     }
-    let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("the module does not build:\n{}", String::from_utf8_lossy(&output.stderr)));
-    }
-    Ok(target.join(TARGET).join("module").join("mirror_filter.wasm"))
+    Ok(cargo)
+}
+
+/// The compiler's flags that keep this machine's folders out of the module. A panic's place is a path in it: those of the
+/// workspace are relative, those of other crates begin with the folder of the registry that they come from.
+fn remapped() -> Vec<String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
+    let mut folders: Vec<PathBuf> = registries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.iter().map(|folder| format!("--remap-path-prefix={}={CRATES}", folder.display())).collect()
 }
 
 fn check_target() -> Result<(), String> {
