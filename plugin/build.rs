@@ -1,6 +1,12 @@
 //! Builds the module (`mirror-filter` as WebAssembly) that `src/module.rs` puts into the plugin's binary.
 //!
-//! `KUBECTL_MIRROR_MODULE=FILE` takes a module that is built already, for example one that was built for tests.
+//! Beside it comes a list of the crates that it is made of, for `src/image/sbom.rs`.
+//!
+//! `KUBECTL_MIRROR_MODULE=FILE` takes a module that is built already, for example one that was built for tests. Nothing is
+//! known of its crates.
+
+#[path = "build/crates.rs"]
+mod crates;
 
 use std::env;
 use std::fs;
@@ -30,21 +36,22 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={GIVEN}");
     let out = PathBuf::from(var("OUT_DIR")?);
-    let module = match env::var_os(GIVEN) {
+    let (module, crates) = match env::var_os(GIVEN) {
         Some(file) => {
             let file = PathBuf::from(file);
             println!("cargo::rerun-if-changed={}", file.display());
-            file
+            (file, "&[]\n".to_owned())
         }
         None => build(&out)?,
     };
     let copy = out.join("module.wasm");
     fs::copy(&module, &copy).map_err(|error| format!("cannot copy the module {}: {error}", module.display()))?;
-    Ok(())
+    let list = out.join("crates.rs");
+    fs::write(&list, crates).map_err(|error| format!("cannot write {}: {error}", list.display()))
 }
 
-/// Runs a cargo inside this one, in a target folder of its own, and gives the module's path.
-fn build(out: &Path) -> Result<PathBuf, String> {
+/// Runs a cargo inside this one, in a target folder of its own, and gives the module's path and the list of its crates.
+fn build(out: &Path) -> Result<(PathBuf, String), String> {
     let manifest = PathBuf::from(var("CARGO_MANIFEST_DIR")?);
     let root = manifest.parent().ok_or("the plugin has no workspace above it")?;
     for input in ["filter", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"] {
@@ -65,7 +72,8 @@ fn build(out: &Path) -> Result<PathBuf, String> {
     if !output.status.success() {
         return Err(format!("the module does not build:\n{}", String::from_utf8_lossy(&output.stderr)));
     }
-    Ok(target.join(TARGET).join("module").join("mirror_filter.wasm"))
+    let crates = crates::list(cargo(root)?, PACKAGE, TARGET, &root.join("Cargo.lock"))?;
+    Ok((target.join(TARGET).join("module").join("mirror_filter.wasm"), crates))
 }
 
 /// The cargo that runs this, without what holds for the plugin and must not hold for the module: flags for another
