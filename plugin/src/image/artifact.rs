@@ -12,7 +12,7 @@ const CONFIG: &str = "application/vnd.module.wasm.config.v1+json";
 const CONTENT: &str = "application/vnd.module.wasm.content.layer.v1+wasm";
 
 /// The version of proxy-wasm's ABI that `filter/src/abi.rs` exports.
-const ABI: &str = "0.2.1";
+pub const ABI: &str = "0.2.1";
 
 /// The image.
 pub fn image(source: Source<'_>) -> Image {

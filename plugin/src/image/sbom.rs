@@ -81,6 +81,6 @@ fn url(one: &Crate) -> String {
     let url = format!("pkg:cargo/{}@{}", one.name, one.version.replace('+', "%2B"));
     match one.checksum {
         Some(_) => url,
-        None => format!("{url}?vcs_url=git%2B{}", env!("CARGO_PKG_REPOSITORY").replace('/', "%2F")),
+        None => format!("{url}?vcs_url=git%2B{}", env!("CARGO_PKG_REPOSITORY")),
     }
 }

@@ -22,7 +22,18 @@ const CRATES: &[Crate] = &[
     Crate { name: "old", version: "1.0.0+x", licence: "MIT/Zlib", checksum: Some("00ff"), needs: &[CORE] },
     Crate { name: "bare", version: "1.0.0", licence: "", checksum: Some("ff00"), needs: &[] },
 ];
-const SMALL: Source<'static> = Source { version: "1.2.3", module: b"\0asm\x01\0\0\0", crates: CRATES };
+const SMALL: Source<'static> = Source { version: "1.2.3", module: &FAKE, crates: CRATES };
+
+/// Bytes that compressors find repetitions in, so that each would pack them its own way.
+const FAKE: [u8; 4096] = {
+    let mut bytes = [0; 4096];
+    let mut at = 0;
+    while at < bytes.len() {
+        bytes[at] = (at * at / 61 % 23) as u8;
+        at += 1;
+    }
+    bytes
+};
 
 fn blob<'a>(layout: &'a Layout, descriptor: &Descriptor) -> &'a [u8] {
     let digest = descriptor.as_digest_sha256().expect("a digest");
@@ -44,10 +55,14 @@ fn manifests(layout: &Layout) -> Vec<ImageManifest> {
 fn the_same_module_makes_the_same_bytes_on_every_machine() {
     let layout = Layout::of(SMALL);
     assert_eq!(layout.files, Layout::of(SMALL).files);
-    // Its files in order of their names. Where this sum changes, so do the digests that users have pinned; a new version of
-    // the compressor may change it too.
     let whole: Vec<u8> = layout.files.iter().flat_map(|(path, bytes)| [path.as_bytes(), bytes].concat()).collect();
-    insta::assert_snapshot!(sum(&whole), @"daf35d1e0038a312d04504fe2dfade3051d4779d1f7ded3eb1e8110a02e6e20f");
+    let images = layout.references.iter().map(|Reference { tag, digest, .. }| format!("{tag} {digest}\n"));
+    // Where an image's digest changes, so do those that users have pinned. A new version of the compressor may change it too.
+    insta::assert_snapshot!(images.chain([format!("all files {}", sum(&whole))]).collect::<String>(), @"
+    1.2.3 sha256:57bbff73138fc7607dbde53fa18e7b80602e650f0bbe66610a6bbffae36ad3f4
+    1.2.3-artifact sha256:f5e96604f00a315747352d2f0e7c3320695b8d31457d4030498e3a1323afea92
+    all files 2db1fcd75fecef86c48302899323ef54ae765b5d4c8419596f5f6fbefd3963a3
+    ");
 }
 
 #[test]
@@ -123,6 +138,12 @@ fn a_bill_refers_to_its_image_whose_digest_does_not_depend_on_it() {
         .filter_map(|manifest| Some(manifest.subject().clone()?.digest().to_string()))
         .collect();
     assert_eq!(subjects, digests(&layout));
+}
+
+#[test]
+fn the_artifact_names_the_abi_that_the_module_exports() {
+    let export = format!("proxy_abi_version_{}", artifact::ABI.replace('.', "_"));
+    assert!(MODULE.windows(export.len()).any(|bytes| bytes == export.as_bytes()), "{export}");
 }
 
 #[test]
