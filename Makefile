@@ -73,9 +73,14 @@ $(TOOLS)/rig/kube: $(wildcard tests/rig/kube/*) | $(GO)
 	    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34 \
 	    -X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)" .
 
-$(TOOLS)/rig/pilot-discovery: $(wildcard tests/rig/istio/*) | $(GO)
+$(TOOLS)/rig/pilot-discovery: $(wildcard tests/rig/istio/go.*) | $(GO)
 	@echo "building Istio's control plane" >&2
 	@cd tests/rig/istio && $(GO) build -o $@ -ldflags "-s -w" istio.io/istio/pilot/cmd/pilot-discovery
+
+# Out of the same Go module: what pulls the module's image as Istio's agent does.
+$(TOOLS)/rig/image: $(wildcard tests/rig/istio/go.* tests/rig/istio/image/*) | $(GO)
+	@echo "building Istio's reader of images" >&2
+	@cd tests/rig/istio && $(GO) build -o $@ -ldflags "-s -w" ./image
 
 # The definitions of Istio's and Knative's kinds, out of their modules.
 $(TOOLS)/rig/crds: tests/rig/crds.sh $(wildcard tests/rig/*/go.mod) tests/rig/ingresses.yaml | $(GO)
@@ -84,6 +89,10 @@ $(TOOLS)/rig/crds: tests/rig/crds.sh $(wildcard tests/rig/*/go.mod) tests/rig/in
 .PHONY: build
 build: toolchain ## Build the plugin (with the module inside) to target/release/kubectl-mirror
 	@$(CARGO) build --locked --release -p kubectl-mirror
+
+.PHONY: image
+image: build ## The module as an OCI image layout in target/image
+	@target/release/kubectl-mirror image --output target/image
 
 .PHONY: demo
 demo: setup build ## Compare two small versions of a service through a real Envoy
@@ -110,8 +119,12 @@ test-e2e: setup ## End to end through the oldest and the newest Envoy
 	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_OLDEST)):$(call envoy,$(ENVOY_NEWEST)) \
 	    $(CARGO) test --locked -p mirror-tests --lib --test e2e
 
+.PHONY: test-image
+test-image: image $(TOOLS)/rig/image ## The image through a registry on loopback and Istio's own reader (part of test-cluster)
+	@$(TOOLS)/rig/image target/image target/module/wasm32-wasip1/module/mirror_filter.wasm
+
 .PHONY: test-cluster
-test-cluster: setup-cluster ## On a cluster: real API server, real Istio, the oldest and the newest Envoy
+test-cluster: setup-cluster test-image ## On a cluster: real API server, real Istio, the oldest and the newest Envoy
 	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_OLDEST)):$(call envoy,$(ENVOY_NEWEST)) \
 	    $(CARGO) test --locked -p mirror-tests --test cluster
 

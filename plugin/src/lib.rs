@@ -15,7 +15,7 @@
 //!
 //! `cli` knows the commands, each command is a file of its own, made of `steps`. `cluster` reaches a Kubernetes API server,
 //! `admin` an Envoy's admin page (also in a pod), and `gateway` tells by that page what runs in each gateway pod. `envoy` makes
-//! what is written for Envoy, with `module` inside; `local` runs it on one machine.
+//! what is written for Envoy, with `module` inside; `local` runs it on one machine. `image` makes an OCI image of `module`.
 
 pub mod admin;
 pub mod cli;
@@ -26,6 +26,7 @@ pub mod diffs;
 pub mod envoy;
 pub mod gateway;
 pub mod grid;
+pub mod image;
 pub mod intent;
 pub mod istio;
 pub mod kinds;

@@ -9,4 +9,12 @@ mod tests {
     fn the_module_is_webassembly() {
         assert!(super::MODULE.starts_with(b"\0asm"));
     }
+
+    #[test]
+    fn the_module_does_not_tell_where_it_was_built() {
+        for folder in [env!("CARGO_MANIFEST_DIR").trim_end_matches("plugin"), env!("OUT_DIR"), "/registry/src/"] {
+            let found = super::MODULE.windows(folder.len()).any(|bytes| bytes == folder.as_bytes());
+            assert!(!found, "{folder} stands in the module");
+        }
+    }
 }

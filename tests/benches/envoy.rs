@@ -12,7 +12,7 @@ use kubectl_mirror::envoy::SELECT;
 use mirror_tests::backend::{Backend, Reply};
 use mirror_tests::client::{Answer, HOST, Protocol, Request, crowd};
 use mirror_tests::envoy::{Binary, Envoy, binaries};
-use mirror_tests::mirror::{Running, Setup};
+use mirror_tests::mirror::{Running, Setup, Way};
 use mirror_tests::plain;
 use serde_json::{Value, json};
 
@@ -114,6 +114,11 @@ async fn variants(binary: &'static Binary, servers: &[(Backend, Reply); 4]) -> V
     );
     let rarely = setup().selection(|selection| selection.millionths = 1);
     add("mirrored, not sampled", Some((plain, Some(1.3))), 3000, mirror_envoy(binary, rarely).await, &small.1);
+    let before_router = || setup().way(Way::Downstream);
+    let elsewhere = before_router().mirror(|mirror| mirror.hosts = vec!["elsewhere.test".into()]);
+    add("before the router: another host", Some((plain, None)), 3000, mirror_envoy(binary, elsewhere).await, &small.1);
+    let rarely = before_router().selection(|selection| selection.millionths = 1);
+    add("before the router: not sampled", Some((plain, None)), 3000, mirror_envoy(binary, rarely).await, &small.1);
 
     let own = "Envoy's own mirroring, 1.2 KB";
     let copied = plain_envoy(binary, small.0.address(), Some(small_candidate.0.address())).await;
@@ -121,12 +126,16 @@ async fn variants(binary: &'static Binary, servers: &[(Backend, Reply); 4]) -> V
     let without = mirror_envoy(binary, setup().module(Path::new("/nonexistent/module.wasm"))).await;
     add("a pair copied, the module missing, 1.2 KB", Some((own, None)), 3000, without, &small.1);
     add("a pair compared, equal, 1.2 KB", Some((own, Some(1.35))), 3000, mirror_envoy(binary, setup()).await, &small.1);
+    let sent = mirror_envoy(binary, before_router()).await;
+    add("before the router: a pair, equal, 1.2 KB", Some((own, None)), 3000, sent, &small.1);
 
     let own = "Envoy's own mirroring, 73 KB";
     let (primary, candidate) = (large.0.address(), large_candidate.0.address());
     add(own, None, 800, plain_envoy(binary, primary, Some(candidate)).await, &large.1);
     let compared = mirror_envoy(binary, Setup::new(primary, candidate)).await;
     add("a pair compared, two fields differ, 73 KB", Some((own, Some(1.6))), 800, compared, &large.1);
+    let sent = mirror_envoy(binary, Setup::new(primary, candidate).way(Way::Downstream)).await;
+    add("before the router: a pair, two fields, 73 KB", Some((own, None)), 800, sent, &large.1);
     all
 }
 

@@ -3,8 +3,6 @@
 //! The layout is proxy-wasm's (ABI 0.2.1, "serialized header map"): a little-endian `u32` count, then a pair of `u32`
 //! lengths for each header, then for each header its name, a NUL, its value, a NUL.
 
-use std::borrow::Cow;
-
 /// All headers (or trailers) of one message, in order, names as they came (Envoy's are lower case).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HeaderBlock {
@@ -92,15 +90,18 @@ impl HeaderBlock {
     }
 
     /// All values of the header `name` (lower case), joined by commas.
-    pub fn get_all(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        let mut values = self.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value);
-        let mut all = Cow::Borrowed(values.next()?);
-        for value in values {
-            let all = all.to_mut();
-            all.push(b',');
-            all.extend_from_slice(value);
+    pub fn get_all(&self, name: &str) -> Option<Vec<u8>> {
+        let mut all: Option<Vec<u8>> = None;
+        for (_, value) in self.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())) {
+            match &mut all {
+                None => all = Some(value.to_vec()),
+                Some(all) => {
+                    all.push(b',');
+                    all.extend_from_slice(value);
+                }
+            }
         }
-        Some(all)
+        all
     }
 
     /// The first value of the header `name` (lower case), where it is UTF-8.

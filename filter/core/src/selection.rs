@@ -1,7 +1,7 @@
 //! Decides which requests are copied, where the module sends the copies itself. It decides as the selector's script does,
 //! by the same sample.
 
-use crate::config::{HeaderMatch, MirrorSpec, PathMatch, ValueMatch, WHOLE};
+use crate::config::{HeaderMatch, Mirror, PathMatch, Selection, ValueMatch, WHOLE};
 use crate::headers::HeaderBlock;
 
 /// Headers of Knative's probes.
@@ -19,18 +19,17 @@ pub fn host(headers: &HeaderBlock) -> Vec<u8> {
 }
 
 /// Whether a request for one of the mirror's hosts is copied. `now` is in nanoseconds since the Unix epoch.
-pub fn selects(spec: &MirrorSpec, headers: &HeaderBlock, now: u64) -> bool {
-    let selection = &spec.selection;
+pub fn selects(mirror: &Mirror, selection: &Selection, headers: &HeaderBlock, now: u64) -> bool {
     let method = headers.get(":method").unwrap_or_default();
     let is_over = selection.expires.is_some_and(|end| now / 1_000_000_000 >= end);
     !is_over
-        && spec.mirror.methods.iter().any(|wanted| wanted.as_bytes() == method)
+        && mirror.methods.iter().any(|wanted| wanted.as_bytes() == method)
         && PROBES.iter().all(|probe| headers.get(probe).is_none())
         // An upgrade is a conversation that cannot be held twice.
         && headers.get("upgrade").is_none()
         && is_at(&selection.paths, headers)
         && selection.headers.iter().all(|wanted| has(wanted, headers))
-        && is_in_sample(spec, headers)
+        && is_in_sample(&mirror.name, selection, headers)
 }
 
 fn is_at(paths: &[PathMatch], headers: &HeaderBlock) -> bool {
@@ -46,19 +45,18 @@ fn is_at(paths: &[PathMatch], headers: &HeaderBlock) -> bool {
 fn has(wanted: &HeaderMatch, headers: &HeaderBlock) -> bool {
     headers.get_all(&wanted.name).is_some_and(|value| match &wanted.value {
         ValueMatch::Present => true,
-        ValueMatch::Exact(text) => text.as_bytes() == &*value,
+        ValueMatch::Exact(text) => text.as_bytes() == value,
         ValueMatch::Prefix(text) => value.starts_with(text.as_bytes()),
     })
 }
 
 /// The mirror's name is hashed too, so that mirrors of equal shares do not pick the same users.
-fn is_in_sample(spec: &MirrorSpec, headers: &HeaderBlock) -> bool {
-    let selection = &spec.selection;
+fn is_in_sample(name: &str, selection: &Selection, headers: &HeaderBlock) -> bool {
     if selection.millionths == WHOLE && selection.sticky.is_none() {
         return true;
     }
     let key = headers.get_all(selection.sticky.as_deref().unwrap_or("x-request-id"));
-    let name = spec.mirror.name.bytes().chain(*b"/");
+    let name = name.bytes().chain(*b"/");
     key.is_some_and(|key| draw(name.chain(key.iter().copied())) < selection.millionths.into())
 }
 
@@ -75,16 +73,6 @@ fn draw(text: impl Iterator<Item = u8>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Mirror, Selection};
-
-    fn spec(edit: impl FnOnce(&mut Selection)) -> MirrorSpec {
-        let json = r#"{"version":1,"name":"default/hello","candidate":{"cluster":"c"},"hosts":["h"]}"#;
-        let mut selection = Selection::everything();
-        edit(&mut selection);
-        let mirror = Mirror::from_json(json.as_bytes()).expect("a mirror");
-        MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None }
-    }
-
     fn request(more: &[(&'static str, &'static str)]) -> HeaderBlock {
         let fixed = [(":method", "GET"), (":path", "/v1/a?b=/health")];
         HeaderBlock::from_pairs(&[more, &fixed].concat())
@@ -135,8 +123,13 @@ mod tests {
             (Box::new(|s| s.sticky = Some("x-user".into())), request(&[("x-user", "u")]), true),
             (Box::new(|s| s.millionths = 999_999), request(&[]), false),
         ];
+        let json = r#"{"version":1,"name":"default/hello","candidate":{"cluster":"c"},"hosts":["h"]}"#;
+        let mirror = Mirror::from_json(json.as_bytes()).expect("a mirror");
         for (number, (edit, request, expected)) in cases.into_iter().enumerate() {
-            assert_eq!(selects(&spec(edit), &request, 100 * SECOND), expected, "case {number}: {request:?}");
+            let mut selection = Selection::everything();
+            edit(&mut selection);
+            let selected = selects(&mirror, &selection, &request, 100 * SECOND);
+            assert_eq!(selected, expected, "case {number}: {request:?}");
         }
     }
 

@@ -86,6 +86,11 @@ impl<K: Ord, V> Sorted<K, V> {
         self.entries.retain_mut(|(_, value)| keep(value));
     }
 
+    /// All keys with their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
     /// All values.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.entries.iter().map(|(_, value)| value)

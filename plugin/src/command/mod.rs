@@ -8,6 +8,7 @@ pub mod disable;
 pub mod doctor;
 pub mod enable;
 pub mod generate;
+pub mod image;
 pub mod install;
 pub mod local;
 mod origin;

@@ -3,15 +3,13 @@
 //! Two blocks with the same names in the same order, as nearly all pairs have, are walked in step without allocating.
 //! Only where that fails are both sides gathered by name.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use super::{Plan, Sink, cookies, defaults, shown};
 use crate::answer::Answer;
 use crate::config::Rules;
 use crate::divergence::Kind;
 use crate::headers::HeaderBlock;
 use crate::place::{Pattern, Place};
+use crate::sorted::Sorted;
 
 /// The rules that concern headers, or trailers.
 #[derive(Debug)]
@@ -106,7 +104,7 @@ fn same_in_step(rules: &NameRules, is_head: bool, primary: &HeaderBlock, shadow:
 }
 
 /// Each name (of headers and trailers in lower case) with all its values as one.
-pub(super) type Values = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(super) type Values = Sorted<Vec<u8>, Vec<u8>>;
 
 /// What counts as a header of `answer`. `merged` adds what its trailers hold; the rules for either hold then.
 fn headers(plan: &Plan, answer: &Answer, merged: bool) -> Values {
@@ -137,11 +135,11 @@ fn joined<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Values {
 
 /// Adds a value to those that `name` has, behind `separator` where there are any.
 pub(super) fn append(values: &mut Values, name: Vec<u8>, separator: &[u8], value: &[u8]) {
-    match values.entry(name) {
-        Entry::Vacant(place) => _ = place.insert(value.to_vec()),
-        Entry::Occupied(mut known) => {
-            known.get_mut().extend_from_slice(separator);
-            known.get_mut().extend_from_slice(value);
+    match values.get_mut(&name) {
+        None => values.insert(name, value.to_vec()),
+        Some(known) => {
+            known.extend_from_slice(separator);
+            known.extend_from_slice(value);
         }
     }
 }
@@ -153,14 +151,14 @@ pub(super) fn differences(
     shown: &dyn Fn(&[u8], &[u8]) -> String,
     sink: &mut Sink,
 ) {
-    for (name, our) in ours {
+    for (name, our) in ours.iter() {
         match theirs.get(name) {
             Some(their) if is_same(our, their) => {}
             Some(their) => sink.add(place(name), Kind::Value, Some(shown(name, our)), Some(shown(name, their))),
             None => sink.add(place(name), Kind::Missing, Some(shown(name, our)), None),
         }
     }
-    for (name, their) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name)) {
+    for (name, their) in theirs.iter().filter(|(name, _)| ours.get(*name).is_none()) {
         sink.add(place(name), Kind::Added, None, Some(shown(name, their)));
     }
 }

@@ -81,13 +81,23 @@ impl Selection {
         }
     }
 
+    pub(super) fn check_token(&self) -> Result<(), ConfigError> {
+        if self.token.len() < 8 || !self.token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(ConfigError::new("token", "must be at least 8 lower-case hex digits"));
+        }
+        Ok(())
+    }
+
     pub(super) fn read(value: Value<'_>) -> Result<Self, ConfigError> {
         let mut fields = value.fields()?;
+        let mut texts =
+            |name| Ok::<_, ConfigError>(fields.optional(name, |value| value.list(Value::string))?.unwrap_or_default());
+        let (headers, paths) = (texts("headers")?, texts("paths")?);
         let selection = Self {
             millionths: fields.need("millionths")?.integer()?,
             sticky: fields.optional("sticky", Value::string)?,
-            headers: fields.optional("headers", |value| value.list(parsed))?.unwrap_or_default(),
-            paths: fields.optional("paths", |value| value.list(parsed))?.unwrap_or_default(),
+            headers: headers.iter().map(|text| HeaderMatch::new(text)).collect(),
+            paths: paths.iter().map(|text| PathMatch::new(text)).collect(),
             expires: fields.optional("expires", Value::integer)?,
             token: fields.need("token")?.string()?,
         };
@@ -115,9 +125,7 @@ impl Selection {
             let reason = format!("{} is out of range: at least 1, at most {WHOLE}", self.millionths);
             return error("millionths".into(), reason);
         }
-        if self.token.len() < 8 || !self.token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
-            return error("token".into(), "must be at least 8 lower-case hex digits".into());
-        }
+        self.check_token()?;
         if let Some(expires) = self.expires.filter(|expires| !(1..=LATEST).contains(expires)) {
             let reason =
                 format!("{expires} is out of range: seconds since the Unix epoch, at least 1, at most {LATEST}");
@@ -137,14 +145,6 @@ impl Selection {
             }
         }
         Ok(())
-    }
-}
-
-/// A match in its short text, which any string is.
-fn parsed<T: FromStr<Err = Infallible>>(value: Value<'_>) -> Result<T, ConfigError> {
-    match value.string()?.parse() {
-        Ok(read) => Ok(read),
-        Err(never) => match never {},
     }
 }
 
@@ -173,11 +173,8 @@ impl fmt::Display for PathMatch {
     }
 }
 
-impl FromStr for HeaderMatch {
-    type Err = Infallible;
-
-    /// `NAME` (present), `NAME=VALUE` (exact) or `NAME=VALUE*` (prefix).
-    fn from_str(text: &str) -> Result<Self, Infallible> {
+impl HeaderMatch {
+    fn new(text: &str) -> Self {
         let (name, value) = match text.split_once('=') {
             None => (text, ValueMatch::Present),
             Some((name, value)) => match value.strip_suffix('*') {
@@ -185,7 +182,25 @@ impl FromStr for HeaderMatch {
                 None => (name, ValueMatch::Exact(value.to_owned())),
             },
         };
-        Ok(Self { name: name.to_ascii_lowercase(), value })
+        Self { name: name.to_ascii_lowercase(), value }
+    }
+}
+
+impl FromStr for HeaderMatch {
+    type Err = Infallible;
+
+    /// `NAME` (present), `NAME=VALUE` (exact) or `NAME=VALUE*` (prefix).
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
+    }
+}
+
+impl PathMatch {
+    fn new(text: &str) -> Self {
+        match text.strip_suffix('*') {
+            Some(prefix) => Self::Prefix(prefix.to_owned()),
+            None => Self::Exact(text.to_owned()),
+        }
     }
 }
 
@@ -194,10 +209,7 @@ impl FromStr for PathMatch {
 
     /// `/PATH` (exact) or `/PATH*` (prefix).
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text.strip_suffix('*') {
-            Some(prefix) => Self::Prefix(prefix.to_owned()),
-            None => Self::Exact(text.to_owned()),
-        })
+        Ok(Self::new(text))
     }
 }
 

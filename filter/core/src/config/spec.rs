@@ -1,7 +1,5 @@
 //! A mirror with all that decides what is copied, and the configuration of a module that does so itself.
 
-use serde::Serialize;
-
 use super::read::Value;
 use super::{ConfigError, Mirror, Selection, VERSION, ascii, fingerprint};
 
@@ -19,11 +17,13 @@ pub struct MirrorSpec {
     pub secondary_host: Option<String>,
 }
 
-/// A mirror that was read, with the fingerprint that its copies are marked with.
+/// A mirror that the module was told of, with the fingerprint that its copies are marked with. They keep the client's `Host`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    /// The mirror.
-    pub spec: MirrorSpec,
+    /// What it compares by.
+    pub mirror: Mirror,
+    /// Which requests are copied.
+    pub selection: Selection,
     /// [`Mirror::fingerprint`] of it.
     pub fingerprint: String,
 }
@@ -43,39 +43,20 @@ impl MirrorSpec {
     /// The first value that makes no sense, with its path.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.mirror.check()?;
-        self.selection.check()?;
-        let hosts = [("candidate_host", &self.candidate_host), ("secondary_host", &self.secondary_host)];
-        for (field, host) in hosts {
-            if host.as_ref().is_some_and(|host| !host.bytes().all(|byte| byte.is_ascii_graphic()) || host.is_empty()) {
-                return Err(ConfigError::new(field, "is not a host name"));
-            }
-        }
-        Ok(())
+        self.selection.check()
     }
 
-    /// The JSON of this mirror, in one line of printable ASCII; [`Sent::from_json`] reads it back.
+    /// The JSON by which a module is told of this mirror, in one line of printable ASCII; [`Sent::from_json`] reads it back.
     pub fn to_json(&self) -> String {
-        #[derive(Serialize)]
-        struct Rest<'a> {
-            selection: &'a Selection,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            candidate_host: Option<&'a str>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            secondary_host: Option<&'a str>,
-        }
-        let rest = Rest {
-            selection: &self.selection,
-            candidate_host: self.candidate_host.as_deref(),
-            secondary_host: self.secondary_host.as_deref(),
-        };
-        // These types hold nothing that JSON cannot say. The mirror stands there as its fingerprint has it.
-        let rest = ascii(&serde_json::to_string(&rest).unwrap_or_default());
-        format!(r#"{{"mirror":{},{}"#, self.mirror.to_json(), rest.trim_start_matches('{'))
+        // Its type holds nothing that JSON cannot say. The mirror stands there as its fingerprint has it.
+        let selection = ascii(&serde_json::to_string(&self.selection).unwrap_or_default());
+        format!(r#"{{"mirror":{},"selection":{selection}}}"#, self.mirror.to_json())
     }
 }
 
 impl Sent {
-    /// Reads and checks what [`MirrorSpec::to_json`] wrote.
+    /// Reads what [`MirrorSpec::to_json`] wrote, and checks what the module relies on: other values that make no sense select
+    /// nothing, or everything.
     ///
     /// # Errors
     /// As [`Mirror::from_json`].
@@ -83,15 +64,11 @@ impl Sent {
         let mut fields = Value::document(json)?.fields()?;
         let mirror = fields.need("mirror")?;
         let fingerprint = fingerprint(mirror.text());
-        let spec = MirrorSpec {
-            mirror: Mirror::read(mirror)?,
-            selection: Selection::read(fields.need("selection")?)?,
-            candidate_host: fields.optional("candidate_host", Value::string)?,
-            secondary_host: fields.optional("secondary_host", Value::string)?,
-        };
+        let (mirror, selection) = (Mirror::read(mirror)?, Selection::read(fields.need("selection")?)?);
         fields.finish()?;
-        spec.check()?;
-        Ok(Self { spec, fingerprint })
+        mirror.check()?;
+        selection.check_token()?;
+        Ok(Self { mirror, selection, fingerprint })
     }
 }
 
@@ -111,8 +88,11 @@ impl Sending {
             let reason = format!("version {version} is not known here; this build reads version {VERSION}");
             return Err(ConfigError::new("version", reason));
         }
-        let read = |(name, json): (String, Value<'_>)| Ok((name, json.string()?));
-        Ok(Some(Self { mirrors: mirrors.entries()?.into_iter().map(read).collect::<Result<_, _>>()? }))
+        let mut sending = Self::default();
+        for (name, json) in mirrors.entries()? {
+            sending.mirrors.push((name, json.string()?));
+        }
+        Ok(Some(sending))
     }
 
     /// The configuration as JSON; [`Sending::from_json`] reads it back.
@@ -143,7 +123,7 @@ mod tests {
                 expires: Some(1_767_225_600),
                 token: "5f3a9c01".into(),
             },
-            candidate_host: Some("v2.example.com".into()),
+            candidate_host: None,
             secondary_host: None,
         }
     }
@@ -156,25 +136,24 @@ mod tests {
             json,
             format!(
                 r#"{{"mirror":{MIRROR},"selection":{{"millionths":50000,"sticky":"x-user","headers":["x-beta","x-plan=g\u00f6ld*"],"#
-            ) + r#""paths":["/v1/*"],"expires":1767225600,"token":"5f3a9c01"},"candidate_host":"v2.example.com"}"#
+            ) + r#""paths":["/v1/*"],"expires":1767225600,"token":"5f3a9c01"}}"#
         );
         let sent = Sent::from_json(json.as_bytes()).expect("a good mirror");
-        assert_eq!((sent.fingerprint, &sent.spec), (spec.mirror.fingerprint(), &spec));
+        assert_eq!((sent.fingerprint, &sent.mirror), (spec.mirror.fingerprint(), &spec.mirror));
+        assert_eq!(sent.selection, spec.selection);
     }
 
     #[test]
     fn mistakes_are_refused_with_path_and_reason() {
         let json = full().to_json();
         for (from, to, path) in [
-            ("50000", "0", "millionths"),
             ("50000", "-1", "selection.millionths"),
             ("\"x-user\"", "7", "selection.sticky"),
-            ("\"/v1/*\"", "\"v1\"", "paths[0]"),
             ("\"/v1/*\"", "1", "selection.paths[0]"),
             (",\"token\":\"5f3a9c01\"", "", "selection"),
-            ("v2.example.com", "v 2", "candidate_host"),
             ("\"hosts\":[\"h\"]", "\"hosts\":[]", "hosts"),
-            ("candidate_host", "host", "host"),
+            ("\"selection\"", "\"host\":\"h\",\"selection\"", "host"),
+            ("5f3a9c01", "5f3a9c0", "token"),
         ] {
             let error = Sent::from_json(json.replace(from, to).as_bytes()).expect_err(from);
             assert_eq!(error.path, path, "{error}");

@@ -14,7 +14,7 @@ use crate::config::Mirror;
 pub(crate) use body::Room;
 pub(crate) use budget::{Budget, Usage};
 pub(crate) use entry::{KeyKind, Pair, key};
-pub(crate) use side::{Phase, Side, copy_role};
+pub(crate) use side::{Phase, Side, copy_role, number};
 #[cfg(test)]
 pub(crate) use table::MOST_BYTES;
 pub(crate) use table::Table;

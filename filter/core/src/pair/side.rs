@@ -124,7 +124,8 @@ pub(crate) fn copy_role(word: &[u8]) -> Option<Role> {
     }
 }
 
-fn number<T: std::str::FromStr>(text: Option<&[u8]>) -> Option<T> {
+/// The number that a header says.
+pub(crate) fn number<T: std::str::FromStr>(text: Option<&[u8]>) -> Option<T> {
     std::str::from_utf8(text?).ok()?.parse().ok()
 }
 

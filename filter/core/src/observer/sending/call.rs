@@ -92,39 +92,38 @@ impl Outgoing {
     /// The copies of this request: to the candidate, and once more to the primary's version.
     pub(super) fn calls(self, pair: &Pair, ticket: Ticket, trailers: HeaderBlock) -> Vec<Call> {
         let Self { listed, body } = self;
-        let mirror = &listed.spec.mirror;
+        let mirror = &listed.setting.mirror;
         let secondary = mirror.secondary.as_ref().filter(|_| pair.like_secondary);
-        let targets = [(Role::Candidate, Some(&mirror.candidate)), (Role::Secondary, secondary)];
         let (body, trailers) = (Rc::new(body), Rc::new(trailers));
-        let call = |(role, target): (Role, Option<&Target>)| {
-            let target = target?;
-            Some(Call {
+        let mut calls = Vec::new();
+        for (role, target) in [(Role::Candidate, Some(&mirror.candidate)), (Role::Secondary, secondary)] {
+            let Some(target) = target else { continue };
+            calls.push(Call {
                 cluster: target.cluster.clone(),
                 headers: headers(&listed, role, target, &pair.request),
                 body: Rc::clone(&body),
                 trailers: Rc::clone(&trailers),
                 timeout_ms: mirror.caps.copy_timeout_ms,
                 ticket: Ticket { role, ..ticket },
-            })
-        };
-        targets.into_iter().filter_map(call).collect()
+            });
+        }
+        calls
     }
 }
 
 /// A client's request without forged marks, and with the id of its pair.
 pub(super) fn marked(headers: &HeaderBlock, forged: &[&'static str], id: &[u8]) -> HeaderBlock {
     let is_forged = |name: &[u8]| forged.iter().any(|mark| name.eq_ignore_ascii_case(mark.as_bytes()));
-    let kept = headers.iter().filter(|(name, _)| !is_forged(name));
-    let all: Vec<_> = kept.chain([(PAIR.as_bytes(), id)]).collect();
+    let mut all: Vec<_> = headers.iter().filter(|(name, _)| !is_forged(name)).collect();
+    all.push((PAIR.as_bytes(), id));
     HeaderBlock::from_pairs(&all)
 }
 
 /// The headers of a copy, made from those of the request.
 fn headers(listed: &Listed, role: Role, target: &Target, request: &HeaderBlock) -> HeaderBlock {
-    let spec = &listed.spec;
-    let (host, to, word) = match role {
-        Role::Secondary => (&spec.secondary_host, &listed.also, "secondary"),
-        Role::Primary | Role::Candidate => (&spec.candidate_host, &listed.to, "shadow"),
+    let (to, word) = match role {
+        Role::Secondary => (&listed.also, "secondary"),
+        Role::Primary | Role::Candidate => (&listed.to, "shadow"),
     };
     let mark = format!("{}/{}", listed.name(), listed.fingerprint);
     let named = request.get_all("connection").unwrap_or_default();
@@ -138,11 +137,7 @@ fn headers(listed: &Listed, role: Role, target: &Target, request: &HeaderBlock) 
         let is_envoys = name.get(..ENVOYS_OWN.len()).is_some_and(|start| start.eq_ignore_ascii_case(ENVOYS_OWN));
         is_grpcs || !(one_of(name, &HOP_BY_HOP) || one_of(name, &ours) || is_envoys || is_named(name))
     };
-    let for_host = |(name, value)| match host {
-        Some(host) if name == b":authority" => (name, host.as_bytes()),
-        _ => (name, value),
-    };
-    let mut all: Vec<(&[u8], &[u8])> = request.iter().filter(is_kept).map(for_host).collect();
+    let mut all: Vec<(&[u8], &[u8])> = request.iter().filter(is_kept).collect();
     all.extend([
         (MIRROR.as_bytes(), mark.as_bytes()),
         (ROLE.as_bytes(), word.as_bytes()),

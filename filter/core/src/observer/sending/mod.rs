@@ -17,7 +17,7 @@ use super::{Facts, Observer, log};
 use crate::config::Target;
 use crate::headers::HeaderBlock;
 use crate::outcome::{Incomplete, Outcome, Skip};
-use crate::pair::{KeyKind, Pair, Role, Side, Ticket, key};
+use crate::pair::{KeyKind, Pair, Role, Side, Ticket, key, number};
 use crate::selection;
 use crate::stats::names::Diagnostic;
 
@@ -68,7 +68,7 @@ impl Observer {
             return Passing::default();
         }
         let remove: Vec<_> = FORGED.into_iter().filter(|name| headers.get(name).is_some()).collect();
-        let ticket = if selection::selects(&listed.spec, &headers, now) {
+        let ticket = if selection::selects(&listed.setting.mirror, &listed.selection, &headers, now) {
             self.follow(listed, headers, &remove, facts)
         } else {
             None
@@ -89,7 +89,7 @@ impl Observer {
         let mirror = self.mirrors.enlist(listed, false, &self.table)?;
         let setting = &listed.setting;
         let caps = &setting.mirror.caps;
-        let length = headers.get_str("content-length").and_then(|length| length.parse().ok()).unwrap_or(0_usize);
+        let length: usize = number(headers.get("content-length")).unwrap_or(0);
         let skip = if cluster == setting.mirror.candidate.cluster.as_bytes() {
             Some(Skip::SameRevision)
         } else if length > caps.body_bytes {
@@ -105,8 +105,8 @@ impl Observer {
         }
         self.followed = self.followed.wrapping_add(1);
         let request_id = headers.get("x-request-id").unwrap_or_default();
-        let mut id = format!("{:x}-", self.followed).into_bytes();
-        id.extend(request_id.iter().take(MOST_ID));
+        let mut id = format!("{}-", self.followed).into_bytes();
+        id.extend_from_slice(request_id.get(..MOST_ID).unwrap_or(request_id));
         let key = key(mirror, KeyKind::Pair, &id);
         let mut pair = Pair::new(mirror, Rc::clone(setting), key, KeyKind::Pair, self.clock.steady);
         pair.verified = true;

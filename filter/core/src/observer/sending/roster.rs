@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::config::{MirrorSpec, Sending, Sent};
+use crate::config::{Selection, Sending, Sent};
 use crate::headers::HeaderBlock;
 use crate::observer::mirrors::MOST_MIRRORS;
 use crate::pair::Setting;
@@ -15,8 +15,8 @@ const ANY: &str = "*";
 /// A mirror, made ready.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    pub(crate) spec: MirrorSpec,
     pub(crate) setting: Rc<Setting>,
+    pub(crate) selection: Selection,
     pub(crate) fingerprint: String,
     /// The headers that tell a copy's target. Clients do not know their names, so that they also tell a copy.
     pub(crate) to: String,
@@ -33,18 +33,18 @@ pub struct Roster {
 
 impl Listed {
     fn new(sent: Sent) -> Self {
-        let Sent { spec, fingerprint } = sent;
+        let Sent { mirror, selection, fingerprint } = sent;
         Self {
-            setting: Rc::new(Setting::new(spec.mirror.clone())),
+            setting: Rc::new(Setting::new(mirror)),
             fingerprint,
-            to: spec.selection.candidate_header(),
-            also: spec.selection.secondary_header(),
-            spec,
+            to: selection.candidate_header(),
+            also: selection.secondary_header(),
+            selection,
         }
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.spec.mirror.name
+        &self.setting.mirror.name
     }
 
     /// Whether a request is a copy that this mirror sent: it came round to a proxy that has the mirror.
@@ -74,14 +74,14 @@ impl Roster {
 
     fn add(&mut self, name: &str, json: &str) -> Result<(), String> {
         let sent = Sent::from_json(json.as_bytes()).map_err(|error| error.to_string())?;
-        if sent.spec.mirror.name != name {
-            return Err(format!("it calls itself {}", sent.spec.mirror.name));
+        if sent.mirror.name != name {
+            return Err(format!("it calls itself {}", sent.mirror.name));
         }
         if self.mirrors.len() >= MOST_MIRRORS {
             return Err(format!("there are {MOST_MIRRORS} mirrors before it already"));
         }
         let at = self.mirrors.len();
-        for host in &sent.spec.mirror.hosts {
+        for host in &sent.mirror.hosts {
             if host == ANY {
                 self.any = self.any.or(Some(at));
             } else {
