@@ -15,7 +15,8 @@ pub struct Fetching {
     #[arg(long, value_name = "URL")]
     module_url: Option<String>,
 
-    /// The module's checksum: for oci:// the image's digest, else that of the file.
+    /// The module's checksum: for oci:// the image's digest (where it is left out, that of `kubectl mirror image`), else that of
+    /// the file.
     #[arg(long, value_name = "HEX", requires = "module_url")]
     module_sha256: Option<String>,
 

@@ -51,7 +51,7 @@ fn delivered(dump: Dump) -> Delivered {
 /// The mirrors that a module is told of, with the routes of their hosts.
 pub(super) fn mirrors(told: Vec<(String, String)>, served: &[Served]) -> Vec<LiveMirror> {
     let mirror = |(name, json): (String, String)| {
-        let mirror = Sent::from_json(json.as_bytes()).ok().map(|sent| sent.spec.mirror);
+        let mirror = Sent::from_json(json.as_bytes()).ok().map(|sent| sent.mirror);
         let hosts = mirror.as_ref().map(|mirror| mirror.hosts.as_slice()).unwrap_or_default();
         let served: Vec<_> = served.iter().filter(|served| hosts.iter().any(|host| served.serves(host))).collect();
         LiveMirror {

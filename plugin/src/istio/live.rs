@@ -23,7 +23,9 @@ pub fn of_virtual_service(live: &VirtualService) -> Option<Mirror> {
 /// A mirror that a WasmPlugin holds; `None` where it has none of this name that this version can read.
 pub fn of_wasm_plugin(live: &WasmPlugin, name: &MirrorName) -> Option<MirrorSpec> {
     let json = live.spec.plugin_config["mirrors"].get(name.to_string())?.as_str()?;
-    Sent::from_json(json.as_bytes()).ok().map(|sent| sent.spec)
+    let Sent { mirror, selection, .. } = Sent::from_json(json.as_bytes()).ok()?;
+    // Copies of a mesh's requests keep their host.
+    Some(MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None })
 }
 
 fn read(json: &str) -> Option<Mirror> {

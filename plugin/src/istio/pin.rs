@@ -19,8 +19,7 @@ pub enum PinError {
     Url(String),
     /// No checksum at all.
     #[error(
-        "--module-url: {0} may be another module tomorrow: add its checksum, --module-sha256 HEX (for oci:// that of the image's \
-         manifest, its digest, which may also stand in the URL: oci://IMAGE@sha256:HEX; else that of the file, `sha256sum`)"
+        "--module-url: {0} may be another module tomorrow: add the file's checksum (`sha256sum`), --module-sha256 HEX"
     )]
     Unpinned(String),
     /// Text that is no checksum.
@@ -36,8 +35,8 @@ pub enum PinError {
     },
 }
 
-/// The module at a URL, by the checksum that is said beside it or in it. A URL without a scheme is that of an image, as for
-/// Istio.
+/// The module at a URL, by the checksum that is said beside it or in it; for an image, by that of this program's own where none is
+/// said. A URL without a scheme is that of an image, as for Istio.
 ///
 /// # Errors
 /// A URL that Istio does not fetch, and checksums that are missing, damaged or contradict each other.
@@ -52,9 +51,12 @@ pub fn pin(url: &str, sha256: Option<&str>) -> Result<Pinned, PinError> {
     let in_url =
         rest.split_once("@sha256:").filter(|_| scheme == "oci").map(|(_, digest)| checksum(digest)).transpose()?;
     let option = sha256.map(|text| checksum(text.trim_start_matches("sha256:"))).transpose()?;
+    // An image without either is meant to be the one that `kubectl mirror image` writes.
+    let own = (scheme == "oci").then(crate::image::digest);
+    let own = own.map(|digest| digest.trim_start_matches("sha256:").to_owned());
     let sha256 = match (option, in_url) {
         (Some(option), Some(in_url)) if option != in_url => return Err(PinError::Two { option, in_url }),
-        (option, in_url) => option.or(in_url).ok_or_else(|| PinError::Unpinned(url.clone()))?,
+        (option, in_url) => option.or(in_url).or(own).ok_or_else(|| PinError::Unpinned(url.clone()))?,
     };
     Ok(Pinned { url, sha256 })
 }
@@ -75,6 +77,8 @@ mod tests {
         let pinned = |url: &str, sha256: &str| Ok(Pinned { url: url.into(), sha256: sha256.into() });
         assert_eq!(pin("oci://ghcr.io/x/y:1", Some(&a)), pinned("oci://ghcr.io/x/y:1", &a));
         assert_eq!(pin("ghcr.io/x/y", Some(&a.to_uppercase())), pinned("oci://ghcr.io/x/y", &a));
+        let own = crate::image::digest();
+        assert_eq!(pin("x/y:1", None), pinned("oci://x/y:1", own.trim_start_matches("sha256:")));
         let with_digest = format!("oci://ghcr.io/x/y@sha256:{a}");
         for option in [None, Some(format!("sha256:{a}"))] {
             assert_eq!(pin(&with_digest, option.as_deref()), pinned(&with_digest, &a));
@@ -83,7 +87,7 @@ mod tests {
             assert_eq!(pin(url, Some(&b)), pinned(url, &b));
         }
         let refused = [
-            pin("oci://x/y", None),
+            pin("https://x/y.wasm", None),
             pin(&with_digest, Some(&b)),
             pin("oci://x/y", Some("12")),
             pin("oci://x/y@sha256:12", None),

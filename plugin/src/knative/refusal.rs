@@ -190,7 +190,7 @@ pub enum Refusal {
     /// Nobody says which module gateways are to run.
     #[error(
         "{workload} has no WasmPlugin of kubectl-mirror yet: say where its gateways get the module, --module-url URL (an image, \
-         oci://…, or a file, https://…) with its checksum, --module-sha256 HEX; later mirrors there need not say it again"
+         oci://…, or a file, https://…, with --module-sha256 HEX); later mirrors there need not say it again"
     )]
     NoModule {
         /// The gateway pods.

@@ -92,8 +92,8 @@ pub async fn other_methods(mut hello: Hello) {
     hello.finish().await;
 }
 
-/// What clients forge gains nothing.
-pub async fn forged_marks(mut hello: Hello) {
+/// What clients forge gains nothing at these hosts.
+pub async fn forged_marks(mut hello: Hello, hosts: &[String]) {
     hello.enable(&[]);
     let name = format!("{}/hello", hello.service.namespace());
     let forged = |request: Request| {
@@ -102,8 +102,8 @@ pub async fn forged_marks(mut hello: Hello) {
         marked.header("x-mirror-config", "{}").header("x-mirror-to", &hello.service.envoy_cluster("v2"))
     };
     for gateway in hello.cluster.gateways() {
-        for host in [hello.service.host(), hello.service.tag_host("v2")] {
-            let post = Request::new(http::Method::POST, "/forged").host(&host);
+        for host in hosts {
+            let post = Request::new(http::Method::POST, "/forged").host(host);
             send(gateway, false, &forged(post)).await;
         }
         send(gateway, false, &forged(Request::get("/forged").host(&hello.service.host()))).await;

@@ -157,7 +157,7 @@ async fn what_cannot_work_is_refused_before_anything_is_written() {
     let mut stories = String::new();
     for command in [
         ENABLE.to_owned(),
-        format!("{ENABLE} --module-url oci://ghcr.io/x/filter:1"),
+        format!("{ENABLE} --module-url https://example.com/filter.wasm"),
         format!("{ENABLE} --module-url oci://ghcr.io/x/filter:1 --module-sha256 abc"),
         first("enable hello --to v2"),
         first("install"),
