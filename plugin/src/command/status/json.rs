@@ -9,7 +9,7 @@
 //! | `mirrors[]` | as follows, by namespace and name |
 //! | `.namespace`, `.name` | the Route that is mirrored |
 //! | `.state` | `Live`, `Degraded`, `Stale`, `Expired`, `Broken`, `Unreadable`, `Unknown` |
-//! | `.strategy` | `overlay` or `virtualservice` |
+//! | `.strategy` | `overlay`, `virtualservice` or `wasmplugin` |
 //! | `.intent` | what was asked for, as the objects keep it; null where it cannot be read |
 //! | `.candidate`, `.secondary` | the clusters that copies go to, or null |
 //! | `.hosts[]` | the hosts whose requests are copied |
