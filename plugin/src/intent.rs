@@ -62,7 +62,7 @@ pub enum Strategy {
     Overlay,
     /// A VirtualService ahead of Knative's, for rights in one namespace only; rebuilt when the Route changes.
     VirtualService,
-    /// A WasmPlugin whose module copies by itself, for waypoints and where EnvoyFilters are not allowed.
+    /// A WasmPlugin whose module copies by itself, for where EnvoyFilters are not allowed.
     WasmPlugin,
 }
 

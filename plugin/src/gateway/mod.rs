@@ -1,13 +1,15 @@
 //! What runs in the gateways' Envoys, as they say themselves.
 //!
 //! `view.rs` reads one Envoy's admin pages into a [`View`]: the module (`module.rs`), the mirrors in its live routes
-//! (`routes.rs`), what a WasmPlugin brought (`sending.rs`), and the clusters that mirrors copy to (`endpoints.rs`). `state.rs` judges by it how one mirror stands in that
-//! pod; `wait.rs` waits until it stands as wanted in all of them.
+//! (`routes.rs`), all hosts that they serve (`served.rs`), what a WasmPlugin brought (`sending.rs`), and the clusters that mirrors
+//! copy to (`endpoints.rs`). `state.rs` judges by it how one mirror stands in that pod; `wait.rs` waits until it stands as wanted in
+//! all of them.
 
 mod endpoints;
 mod module;
 mod routes;
 mod sending;
+mod served;
 mod state;
 mod view;
 mod wait;

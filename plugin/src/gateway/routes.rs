@@ -6,6 +6,7 @@ use mirror_core::config::{Mirror, Sampling};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::served::{Served, serve};
 use crate::envoy::{MirrorSpec, mark, selector};
 use crate::source::Way;
 
@@ -81,24 +82,6 @@ impl Carrier {
     }
 }
 
-/// A virtual host that sends requests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Served {
-    /// The route configuration that has it.
-    pub port: String,
-    /// Its domains.
-    pub domains: Vec<String>,
-    /// How many of its routes do so.
-    pub routes: usize,
-}
-
-impl Served {
-    /// Whether it serves this host.
-    pub fn serves(&self, host: &str) -> bool {
-        serve(&self.domains, host)
-    }
-}
-
 /// What a mirrored route lacks, so that nothing is copied, or not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flaw {
@@ -151,16 +134,6 @@ pub(super) fn read(dump: Dump) -> (Vec<LiveMirror>, Vec<Served>) {
     }
     mirrors.sort_by(|a, b| a.name.cmp(&b.name));
     (mirrors, served)
-}
-
-fn serve<'a>(domains: impl IntoIterator<Item = &'a String>, host: &str) -> bool {
-    domains.into_iter().any(|domain| {
-        let domain = domain.split(':').next().unwrap_or_default();
-        match domain.strip_prefix('*') {
-            Some(suffix) => host.ends_with(suffix),
-            None => domain.eq_ignore_ascii_case(host),
-        }
-    })
 }
 
 impl LiveMirror {

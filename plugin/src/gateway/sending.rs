@@ -6,7 +6,8 @@
 use mirror_core::config::{Sending, Sent};
 use serde::Deserialize;
 
-use super::routes::{Carrier, Drawn, LiveMirror, Served};
+use super::routes::{Carrier, Drawn, LiveMirror};
+use super::served::Served;
 use crate::admin::{Admin, AdminError};
 
 /// In the names of what this program's WasmPlugins bring, before the names of their workloads.

@@ -223,10 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_waypoint() {
-        let waypoint = workload([("gateway.networking.k8s.io/gateway-name", "waypoint")]);
-        insta::assert_snapshot!(shown(&wasm_plugin(&waypoint, &origin(), InstalledBy::Install)));
-        assert_eq!(Workload::of_plugin(&wasm_plugin(&waypoint, &origin(), InstalledBy::Install)), waypoint);
+    fn of_a_kubernetes_gateway() {
+        let gateway = workload([("gateway.networking.k8s.io/gateway-name", "waypoint")]);
+        insta::assert_snapshot!(shown(&wasm_plugin(&gateway, &origin(), InstalledBy::Install)));
+        assert_eq!(Workload::of_plugin(&wasm_plugin(&gateway, &origin(), InstalledBy::Install)), gateway);
         assert_eq!(Workload::of_plugin(&empty()), workload([("istio", "ingressgateway")]));
     }
 

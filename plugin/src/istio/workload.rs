@@ -8,9 +8,10 @@ use mirror_core::config::fingerprint;
 use crate::cluster::Pod;
 use crate::kinds::{EnvoyFilter, PodSelector, TargetRef, WasmPlugin, WorkloadSelector};
 
-/// The label of a waypoint's pods, with the waypoint's name. An object reaches them by a reference, not by labels.
-pub const WAYPOINT: &str = "gateway.networking.k8s.io/gateway-name";
-/// The API group of waypoints.
+/// The label of the pods that Istio runs for a Kubernetes Gateway, with its name. A WasmPlugin reaches those by a reference to it;
+/// by labels it reaches them only where Istio is told so, and waypoints never.
+const GATEWAY_NAME: &str = "gateway.networking.k8s.io/gateway-name";
+/// The API group of Kubernetes Gateways.
 const GATEWAY_API: &str = "gateway.networking.k8s.io";
 
 /// Gateway pods: those of a namespace that have all these labels.
@@ -29,16 +30,11 @@ impl Workload {
         Self { namespace: filter.metadata.namespace.clone().unwrap_or_default(), labels: labels.unwrap_or_default() }
     }
 
-    /// The pods of a waypoint.
-    pub fn of_waypoint(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), labels: [(WAYPOINT.to_owned(), name.to_owned())].into() }
-    }
-
     /// Those that a WasmPlugin reaches.
     pub fn of_plugin(plugin: &WasmPlugin) -> Self {
         let namespace = plugin.metadata.namespace.clone().unwrap_or_default();
         if let Some(target) = plugin.spec.target_refs.first() {
-            return Self::of_waypoint(&namespace, &target.name);
+            return Self { namespace, labels: [(GATEWAY_NAME.to_owned(), target.name.clone())].into() };
         }
         let labels = plugin.spec.selector.as_ref().map(|selector| selector.match_labels.clone());
         Self { namespace, labels: labels.unwrap_or_default() }
@@ -49,19 +45,14 @@ impl Workload {
         self.namespace == pod.namespace && self.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
     }
 
-    /// The waypoint whose pods they are.
-    pub fn waypoint(&self) -> Option<&str> {
-        self.labels.get(WAYPOINT).map(String::as_str)
-    }
-
     /// As a WasmPlugin selects them.
     pub(super) fn pod_selector(&self) -> PodSelector {
         PodSelector { match_labels: self.labels.clone() }
     }
 
-    /// As a WasmPlugin refers to them, where they are a waypoint's.
+    /// As a WasmPlugin refers to them, where they are a Kubernetes Gateway's.
     pub(super) fn target(&self) -> Option<TargetRef> {
-        let name = self.waypoint()?.to_owned();
+        let name = self.labels.get(GATEWAY_NAME)?.clone();
         Some(TargetRef { group: GATEWAY_API.to_owned(), kind: "Gateway".to_owned(), name })
     }
 

@@ -21,7 +21,7 @@ pub struct WasmPluginSpec {
     /// Which proxies, of the object's namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<PodSelector>,
-    /// Which waypoints, of the object's namespace; never beside a selector.
+    /// Which Kubernetes Gateways, of the object's namespace; never beside a selector.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target_refs: Vec<TargetRef>,
     /// Where the module is: `oci://`, `http://`, `https://` or `file://`.
