@@ -9,7 +9,7 @@ use mirror_tests::program::Ended;
 use mirror_tests::wait;
 use serde_json::{Value, json};
 
-use crate::hello::with_filter;
+use crate::hello::{WASM_PLUGIN, module_options, with_filter};
 use crate::shop::{self, done, refused};
 
 const ENVOY_FILTERS: &str = "envoyfilters.networking.istio.io";
@@ -275,8 +275,15 @@ fn a_platform_team_runs_the_filter_and_mirrors_any_service() {
         let hello = shop::open(cluster, "platform").await;
         let namespace = hello.namespace();
         let team = Roles::of(cluster, "platform-team.yaml", &[]).grant(cluster, "platform-team").await;
+        let module = module_options();
+        let module = module.iter().map(String::as_str);
+        let install: Vec<_> = ["install", "--strategy", WASM_PLUGIN].into_iter().chain(module).collect();
         for command in [
-            &["install"][..],
+            &install[..],
+            &["enable", "hello", "--to", "next", "--strategy", WASM_PLUGIN, "-n", namespace],
+            &["sync", "hello", "-n", namespace],
+            &["disable", "hello", "-n", namespace],
+            &["install"],
             &["enable", "hello", "--to", "next", "-n", namespace],
             &["status", "hello", "-n", namespace],
             &["list", "-A"],
@@ -298,7 +305,8 @@ fn a_platform_team_runs_the_filter_and_mirrors_any_service() {
             let is_ok = check["health"] == "ok" || check["what"] == "rights in this namespace";
             assert!(is_ok, "{check:#}");
         }
-        assert_eq!(done(&team.mirror(&["uninstall"])), "filter.kubectl-mirror/ingressgateway deleted\n");
+        let gone = "filter.kubectl-mirror/ingressgateway deleted\n";
+        assert_eq!(done(&team.mirror(&["uninstall"])), gone.repeat(2));
 
         for (arguments, right) in [
             (
@@ -330,7 +338,7 @@ fn a_platform_team_needs_all_of_its_rights() {
         done(&cluster.admin().mirror(&["enable", "hello", "--to", "next", "-n", namespace]));
         let roles = Roles::of(cluster, "platform-team.yaml", &[]);
         each_is_needed(cluster, &roles, "lean-platform", |right| match (&*right.resource, right.name.as_deref()) {
-            ("deployments", _) | (_, Some("config-network")) => vec![vec!["doctor"]],
+            ("deployments" | "wasmplugins", _) | (_, Some("config-network")) => vec![vec!["doctor"]],
             _ => vec![
                 vec!["enable", "hello", "--to", "next", "--dry-run=server", "-n", namespace],
                 vec!["enable", "helo", "--to", "next", "-n", namespace],

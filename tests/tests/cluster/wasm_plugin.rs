@@ -1,5 +1,7 @@
 //! The strategy `wasmplugin`: the module selects requests and sends the copies itself, told by a WasmPlugin that all mirrors share.
 
+mod facts;
+
 use mirror_tests::backend::Reply;
 use mirror_tests::client::{Protocol, Request, once};
 use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM, Kind, alone_on_cluster};

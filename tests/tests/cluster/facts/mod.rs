@@ -4,7 +4,6 @@ mod copies;
 mod endpoints;
 mod module;
 mod routes;
-mod wasm_plugin;
 
 use kubectl_mirror::envoy::{MirrorSpec, Selection, metadata, policy, selector};
 use kubectl_mirror::istio::{Install, InstalledBy, Workload, Wrapping, install};
@@ -15,14 +14,14 @@ use mirror_tests::wait;
 use serde_json::{Value, json};
 
 /// A Service whose users are served by v1, and whose v2 has a tag.
-struct Hello {
-    service: Service,
+pub struct Hello {
+    pub service: Service,
     v1: Backend,
     v2: Backend,
 }
 
 impl Hello {
-    async fn start(cluster: &'static Cluster) -> Self {
+    pub async fn start(cluster: &'static Cluster) -> Self {
         let namespace = cluster.namespace("facts").await;
         let (v1, v2) = (Backend::constant(Reply::ok("1")).await, Backend::constant(Reply::ok("2")).await);
         let mut service = Service::new(cluster, &namespace, "hello");

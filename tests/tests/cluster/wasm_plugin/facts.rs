@@ -9,7 +9,7 @@ use mirror_tests::cluster::{Cluster, Gateway, ISTIO_SYSTEM, Kind, alone_on_clust
 use mirror_tests::{module, wait};
 use serde_json::{Value, json};
 
-use super::Hello;
+use crate::facts::Hello;
 
 /// The WasmPlugin with the module at a path, told of these mirrors.
 fn plugin(path: &str, sending: &Sending) -> Value {
