@@ -87,8 +87,8 @@ pub async fn ensure(cluster: &Cluster, gateway: &GatewayPods, how: Sending<'_>) 
 /// The longest to wait for a sign of life. One that was just told of another mirror may have to start anew.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the module runs in each of these pods that can be asked.
-async fn runs_everywhere(cluster: &Cluster, gateway: &GatewayPods) -> bool {
+/// Whether the module runs in each of these pods that can be asked, or does after a moment.
+pub async fn runs_everywhere(cluster: &Cluster, gateway: &GatewayPods) -> bool {
     let pods = Gateways::of(cluster, &gateway.pods);
     let is_well = |state: &PodState| state.found.is_err() || state.module_runs();
     let wanted = Wanted::module(Way::Sending);

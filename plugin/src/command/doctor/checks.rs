@@ -242,6 +242,9 @@ async fn plugin(cluster: &Cluster, gateway: &GatewayPods) -> Vec<Check> {
         },
     };
     let mut checks = vec![Check::ok(WHAT, format!("installed on {}, from {}", gateway.workload, plugin.spec.url))];
+    if sending::runs_everywhere(cluster, gateway).await {
+        return checks;
+    }
     for view in Gateways::of(cluster, &gateway.pods).view(&[]).await {
         checks.extend(on_pod(&view, Way::Sending, true).filter(|check| check.health == Health::Failed));
     }
