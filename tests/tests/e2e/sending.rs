@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use mirror_core::config::{Knative, Target};
 use mirror_core::stats::names::Diagnostic;
-use mirror_tests::backend::{Backend, Reply};
+use mirror_tests::backend::{Backend, Reply, Step};
 use mirror_tests::client::{Answer, Client, HOST, Protocol, Request, crowd, once};
 use mirror_tests::gate::Gate;
 use mirror_tests::mirror::{Running, Setup, WAYS, Way};
@@ -210,6 +210,63 @@ fn a_candidate_that_hangs_is_given_up_and_its_place_is_free_again() {
             wait::until(outcome, async || mirror.counts().await.outcomes.get(outcome).copied()).await;
         }
         assert_eq!(candidate.seen_lines(), ["GET /504", "GET /again", "GET /hang"]);
+        // Where gRPC is spoken Envoy puts it otherwise.
+        mirror.send(&Request::get("/hang").header("content-type", "application/grpc")).await;
+        mirror.settled(5).await.assert_outcomes(&[
+            ("incomplete (shadow_slow)", 2),
+            ("skipped (overload)", 1),
+            ("match", 1),
+            ("diverged", 1),
+        ]);
+    });
+}
+
+#[test]
+fn an_answer_that_takes_too_long_is_late_and_one_that_envoy_does_not_keep_is_too_large() {
+    /// Envoy keeps 32 MiB of an answer to a call.
+    const HUGE: usize = 40 * 1024 * 1024;
+    on_each_envoy(async |binary| {
+        let gate = Gate::default();
+        let server = |slow: bool| {
+            let gate = gate.clone();
+            Backend::start(move |seen| match seen.path.as_str() {
+                "/huge" => Reply::ok(vec![b'a'; HUGE]),
+                _ if slow => Reply::ok("same").then(Step::Wait(gate.clone())).body("more"),
+                _ => Reply::ok("same").body("more"),
+            })
+        };
+        let (primary, candidate) = (server(false).await, server(true).await);
+        let mirror = sending(primary.address(), candidate.address())
+            .mirror(|mirror| mirror.caps.copy_timeout_ms = 2000)
+            .start(binary)
+            .await;
+        mirror.get("/slow").await;
+        mirror.settled(1).await.assert_outcomes(&[("incomplete (shadow_slow)", 1)]);
+        mirror.get("/huge").await;
+        mirror.settled(2).await.assert_outcomes(&[("incomplete (shadow_slow)", 1), ("skipped (too_large)", 1)]);
+        gate.open();
+    });
+}
+
+#[test]
+fn a_stream_of_events_that_has_no_end_is_skipped() {
+    on_each_envoy(async |binary| {
+        let gate = Gate::default();
+        let events = || {
+            let begun = Reply::ok("data: 1\n\n").header("content-type", "text/event-stream");
+            Backend::constant(begun.then(Step::Wait(gate.clone())).body("data: 2\n\n"))
+        };
+        let (primary, candidate) = (events().await, events().await);
+        let mirror = sending(primary.address(), candidate.address())
+            .mirror(|mirror| mirror.caps.copy_timeout_ms = 300)
+            .start(binary)
+            .await;
+        let mut client = Client::connect(mirror.address, Protocol::Http1).await.expect("a connection");
+        let answer = client.start(&Request::get("/events")).await.expect("the headers");
+        assert_eq!(answer.status(), 200);
+        mirror.settled(1).await.assert_outcomes(&[("skipped (streaming)", 1)]);
+        drop(answer);
+        gate.open();
     });
 }
 

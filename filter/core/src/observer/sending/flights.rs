@@ -11,8 +11,12 @@ const MOST: Usage = Usage::new(4096, 64 * 1024 * 1024);
 /// How long after its time a copy is forgotten whose end the host never told, in nanoseconds.
 const GRACE: u64 = 60_000_000_000;
 
+/// How much earlier than by our clock a copy's time may run out: Envoy's timers count from when a round of events began, in
+/// nanoseconds.
+const ROUND: u64 = 50_000_000;
+
 /// A copy under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Flight {
     pub(super) ticket: Ticket,
     mirror: usize,
@@ -25,8 +29,7 @@ pub(super) struct Flight {
 impl Flight {
     /// Whether its time is over.
     pub(super) const fn is_late(&self, now: u64) -> bool {
-        // Envoy's timer counts in whole milliseconds.
-        now.saturating_add(1_000_000) >= self.until
+        now.saturating_add(ROUND) >= self.until
     }
 }
 
@@ -54,6 +57,7 @@ impl Flights {
         self.open.insert(token, Flight { ticket: call.ticket, mirror, bytes, root, until });
     }
 
+    /// A copy has ended. What was known of it, if it was under way.
     pub(super) fn end(&mut self, token: u32) -> Option<Flight> {
         let flight = self.open.remove(&token)?;
         self.budget.take(flight.mirror, Usage::new(1, flight.bytes));
@@ -70,6 +74,18 @@ impl Flights {
             }
             is_open
         });
+    }
+
+    /// What all use.
+    #[cfg(test)]
+    pub(crate) const fn total(&self) -> Usage {
+        self.budget.total()
+    }
+
+    /// What all use, measured anew and not from the accounts.
+    #[cfg(test)]
+    pub(crate) fn measured(&self) -> Usage {
+        Usage::new(self.open.len(), self.open.values().map(|flight| flight.bytes).sum())
     }
 
     /// How many there are of which the context `root` will hear.

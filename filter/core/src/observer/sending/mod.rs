@@ -14,6 +14,7 @@ mod roster;
 use std::rc::Rc;
 
 use super::{Facts, Observer, log};
+use crate::answer::Overflow;
 use crate::config::Target;
 use crate::headers::HeaderBlock;
 use crate::outcome::{Incomplete, Outcome, Skip};
@@ -30,8 +31,8 @@ pub use roster::Roster;
 /// Headers by which a client could pass its request off as a copy.
 const FORGED: [&str; 4] = [super::mark::MIRROR, super::mark::ROLE, super::mark::PAIR, crate::config::carried::HEADER];
 
-/// The most bytes of a request id that become part of a pair's id.
-const MOST_ID: usize = 64;
+/// The most bytes of a request id that become part of a pair's id, which an example can then show in full.
+const MOST_ID: usize = 53;
 
 /// What to do with a client's request.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl Observer {
         let roster = Roster::read(text, &mut refused);
         for listed in roster.iter().flat_map(Roster::all) {
             if self.mirrors.enlist(listed, true, &self.table).is_none() {
-                refused.push(format!("mirror {}: not observed: too many mirrors are in use already", listed.name()));
+                refused.push(super::mirrors::no_place(listed.name()));
             }
         }
         for reason in refused {
@@ -104,15 +105,15 @@ impl Observer {
             return None;
         }
         self.followed = self.followed.wrapping_add(1);
-        let request_id = headers.get("x-request-id").unwrap_or_default();
-        let mut id = format!("{}-", self.followed).into_bytes();
-        id.extend_from_slice(request_id.get(..MOST_ID).unwrap_or(request_id));
-        let key = key(mirror, KeyKind::Pair, &id);
+        let request_id = headers.get_str("x-request-id").unwrap_or_default();
+        let request_id = request_id.get(..request_id.floor_char_boundary(MOST_ID)).unwrap_or_default();
+        let id = format!("{}-{request_id}", self.followed);
+        let key = key(mirror, KeyKind::Pair, id.as_bytes());
         let mut pair = Pair::new(mirror, Rc::clone(setting), key, KeyKind::Pair, self.clock.steady);
         pair.verified = true;
         let is_like = |target: &Target| !setting.mirror.split || target.cluster.as_bytes() == cluster;
         pair.like_secondary = setting.mirror.secondary.as_ref().is_some_and(is_like);
-        pair.request = call::marked(&headers, forged, &id);
+        pair.request = call::marked(&headers, forged, id.as_bytes());
         pair.outgoing = Some(Box::new(Outgoing::new(Rc::clone(listed))));
         pair.is_final = true;
         match self.table.insert(pair) {
@@ -237,37 +238,33 @@ impl Observer {
                 self.take_headers(ticket, headers, facts);
                 return Some(ticket);
             }
-            Some(headers) if flight.is_late(now) && headers.get(":status") == Some(b"504") => {
-                self.give_up(now, ticket, facts)
+            // Envoy answered in the candidate's place. By 504 it says that the time has run out, and nothing else; where gRPC
+            // is spoken it says no more than that something failed.
+            Some(headers) if flight.is_late(now) || headers.get(":status") == Some(b"504") => {
+                self.give_up(now, ticket, Incomplete::ShadowSlow, facts)
             }
-            // Envoy answered in the candidate's place.
             Some(_) => self.end(now, ticket, false, facts),
-            None => self.cut(now, ticket, facts),
+            None => {
+                let is_large = |pair: &mut Pair| pair.primary.answer.overflow == Some(Overflow::Cap);
+                if ticket.role == Role::Candidate && self.table.of_ticket(ticket).is_some_and(is_large) {
+                    // It took too long, or is more than Envoy keeps.
+                    self.conclude(ticket.slot, Outcome::Skipped(Skip::TooLarge));
+                }
+                let reason = if flight.is_late(now) { Incomplete::ShadowSlow } else { Incomplete::ShadowCut };
+                self.give_up(now, ticket, reason, facts);
+            }
         }
         None
     }
 
-    /// A copy whose time ran out.
-    fn give_up(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
-        let is_streaming = self.table.of_ticket(ticket).is_some_and(|pair| pair.is_streaming());
-        match (ticket.role, is_streaming) {
-            (Role::Candidate, true) => self.conclude_of(ticket, Outcome::Skipped(Skip::Streaming)),
-            (Role::Candidate, false) => self.conclude_of(ticket, Outcome::Incomplete(Incomplete::ShadowSlow)),
-            _ => self.end(now, ticket, false, facts),
-        }
-    }
-
-    /// A copy whose answer had begun and has no end.
-    fn cut(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
+    /// A copy whose time ran out, or whose answer has a beginning and no end.
+    fn give_up(&mut self, now: u64, ticket: Ticket, reason: Incomplete, facts: &mut dyn Facts) {
+        let Some(pair) = self.table.of_ticket(ticket) else { return };
+        // A stream of events has no end that could come in time, and a call is answered only once it is whole.
+        let outcome = if pair.is_streaming() { Outcome::Skipped(Skip::Streaming) } else { Outcome::Incomplete(reason) };
         match ticket.role {
-            Role::Candidate => self.conclude_of(ticket, Outcome::Incomplete(Incomplete::ShadowCut)),
+            Role::Candidate => self.conclude(ticket.slot, outcome),
             _ => self.end(now, ticket, false, facts),
-        }
-    }
-
-    fn conclude_of(&mut self, ticket: Ticket, outcome: Outcome) {
-        if self.table.of_ticket(ticket).is_some() {
-            self.conclude(ticket.slot, outcome);
         }
     }
 
