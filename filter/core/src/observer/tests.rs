@@ -7,6 +7,7 @@ mod noise;
 mod primaries;
 #[cfg(not(target_arch = "wasm32"))]
 mod random;
+mod sending;
 mod time;
 
 use std::cell::Cell;
@@ -57,6 +58,7 @@ struct Stream {
     config: Option<String>,
     route: Option<String>,
     origin: Option<String>,
+    /// None where it is empty.
     cluster: String,
     local: bool,
     asked: Cell<usize>,
@@ -91,7 +93,7 @@ impl Facts for Stream {
 
     fn cluster(&mut self) -> Option<Vec<u8>> {
         self.count();
-        Some(self.cluster.clone().into_bytes())
+        (!self.cluster.is_empty()).then(|| self.cluster.clone().into_bytes())
     }
 
     fn is_from_upstream(&mut self) -> bool {

@@ -72,6 +72,18 @@ impl Flights {
         });
     }
 
+    /// What all use.
+    #[cfg(test)]
+    pub(crate) const fn total(&self) -> Usage {
+        self.budget.total()
+    }
+
+    /// What all use, measured anew and not from the accounts.
+    #[cfg(test)]
+    pub(crate) fn measured(&self) -> Usage {
+        Usage::new(self.open.len(), self.open.values().map(|flight| flight.bytes).sum())
+    }
+
     /// How many there are of which the context `root` will hear.
     pub(super) fn of(&self, root: u32) -> usize {
         self.open.values().filter(|flight| flight.root == root).count()
