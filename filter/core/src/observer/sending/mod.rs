@@ -30,8 +30,8 @@ pub use roster::Roster;
 /// Headers by which a client could pass its request off as a copy.
 const FORGED: [&str; 4] = [super::mark::MIRROR, super::mark::ROLE, super::mark::PAIR, crate::config::carried::HEADER];
 
-/// The most bytes of a request id that become part of a pair's id.
-const MOST_ID: usize = 64;
+/// The most bytes of a request id that become part of a pair's id, which an example can then show in full.
+const MOST_ID: usize = 53;
 
 /// What to do with a client's request.
 #[derive(Debug, Default)]
@@ -104,15 +104,15 @@ impl Observer {
             return None;
         }
         self.followed = self.followed.wrapping_add(1);
-        let request_id = headers.get("x-request-id").unwrap_or_default();
-        let mut id = format!("{}-", self.followed).into_bytes();
-        id.extend_from_slice(request_id.get(..MOST_ID).unwrap_or(request_id));
-        let key = key(mirror, KeyKind::Pair, &id);
+        let request_id = headers.get_str("x-request-id").unwrap_or_default();
+        let request_id = request_id.get(..request_id.floor_char_boundary(MOST_ID)).unwrap_or_default();
+        let id = format!("{}-{request_id}", self.followed);
+        let key = key(mirror, KeyKind::Pair, id.as_bytes());
         let mut pair = Pair::new(mirror, Rc::clone(setting), key, KeyKind::Pair, self.clock.steady);
         pair.verified = true;
         let is_like = |target: &Target| !setting.mirror.split || target.cluster.as_bytes() == cluster;
         pair.like_secondary = setting.mirror.secondary.as_ref().is_some_and(is_like);
-        pair.request = call::marked(&headers, forged, &id);
+        pair.request = call::marked(&headers, forged, id.as_bytes());
         pair.outgoing = Some(Box::new(Outgoing::new(Rc::clone(listed))));
         pair.is_final = true;
         match self.table.insert(pair) {

@@ -111,9 +111,10 @@ fn the_secondary_gets_a_copy_where_the_primary_is_of_its_version() {
 
 #[test]
 fn each_request_has_an_id_of_its_own_that_tells_the_requests() {
+    let long = "\u{e4}";
     let mut proxy = Proxy::new();
     let mut seen = std::collections::HashSet::new();
-    for (request_id, end) in [(ID, ID), (ID, ID), ("", "-")] {
+    for (request_id, end) in [(ID, ID), (ID, ID), ("", "-"), (&long.repeat(100), &long.repeat(26))] {
         let ticket = proxy.follow(&[("x-request-id", request_id)]);
         let sent = proxy.end(ticket);
         let id = sent[0].call.headers.get_str("x-mirror-pair").expect("a text").to_owned();
@@ -125,7 +126,7 @@ fn each_request_has_an_id_of_its_own_that_tells_the_requests() {
 
 #[test]
 fn an_example_names_the_pair_as_its_copy_did() {
-    for request_id in [&b"an id"[..], b""] {
+    for request_id in [&b"an id"[..], "\u{e4}".repeat(100).as_bytes(), b"\xff"] {
         let mut proxy = Proxy::new();
         let headers: [(&str, &[u8]); 4] =
             [(":method", b"GET"), (":authority", b"hello"), (":path", b"/"), ("x-request-id", request_id)];
