@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use mirror_core::config::{Knative, Target};
 use mirror_core::stats::names::Diagnostic;
-use mirror_tests::backend::{Backend, Reply};
+use mirror_tests::backend::{Backend, Reply, Step};
 use mirror_tests::client::{Answer, Client, HOST, Protocol, Request, crowd, once};
 use mirror_tests::gate::Gate;
 use mirror_tests::mirror::{Running, Setup, WAYS, Way};
@@ -210,6 +210,28 @@ fn a_candidate_that_hangs_is_given_up_and_its_place_is_free_again() {
             wait::until(outcome, async || mirror.counts().await.outcomes.get(outcome).copied()).await;
         }
         assert_eq!(candidate.seen_lines(), ["GET /504", "GET /again", "GET /hang"]);
+    });
+}
+
+#[test]
+fn a_stream_of_events_that_has_no_end_is_skipped() {
+    on_each_envoy(async |binary| {
+        let gate = Gate::default();
+        let events = || {
+            let begun = Reply::ok("data: 1\n\n").header("content-type", "text/event-stream");
+            Backend::constant(begun.then(Step::Wait(gate.clone())).body("data: 2\n\n"))
+        };
+        let (primary, candidate) = (events().await, events().await);
+        let mirror = sending(primary.address(), candidate.address())
+            .mirror(|mirror| mirror.caps.copy_timeout_ms = 300)
+            .start(binary)
+            .await;
+        let mut client = Client::connect(mirror.address, Protocol::Http1).await.expect("a connection");
+        let answer = client.start(&Request::get("/events")).await.expect("the headers");
+        assert_eq!(answer.status(), 200);
+        mirror.settled(1).await.assert_outcomes(&[("skipped (streaming)", 1)]);
+        drop(answer);
+        gate.open();
     });
 }
 

@@ -12,22 +12,14 @@ const MOST: Usage = Usage::new(4096, 64 * 1024 * 1024);
 const GRACE: u64 = 60_000_000_000;
 
 /// A copy under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flight {
-    pub(super) ticket: Ticket,
+#[derive(Debug)]
+struct Flight {
+    ticket: Ticket,
     mirror: usize,
     bytes: usize,
     root: u32,
     /// When its time is over.
     until: u64,
-}
-
-impl Flight {
-    /// Whether its time is over.
-    pub(super) const fn is_late(&self, now: u64) -> bool {
-        // Envoy's timer counts in whole milliseconds.
-        now.saturating_add(1_000_000) >= self.until
-    }
 }
 
 /// All copies under way.
@@ -54,10 +46,11 @@ impl Flights {
         self.open.insert(token, Flight { ticket: call.ticket, mirror, bytes, root, until });
     }
 
-    pub(super) fn end(&mut self, token: u32) -> Option<Flight> {
+    /// A copy has ended. Its ticket, if it was under way.
+    pub(super) fn end(&mut self, token: u32) -> Option<Ticket> {
         let flight = self.open.remove(&token)?;
         self.budget.take(flight.mirror, Usage::new(1, flight.bytes));
-        Some(flight)
+        Some(flight.ticket)
     }
 
     /// Forgets those whose end the host will not tell any more.

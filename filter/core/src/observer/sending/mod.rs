@@ -230,44 +230,31 @@ impl Observer {
         facts: &mut dyn Facts,
     ) -> Option<Ticket> {
         let now = self.clock.advance(now);
-        let flight = self.flights.end(token)?;
-        let ticket = flight.ticket;
+        let ticket = self.flights.end(token)?;
         match headers {
             Some(headers) if call::is_answer(&headers) => {
                 self.take_headers(ticket, headers, facts);
                 return Some(ticket);
             }
-            Some(headers) if flight.is_late(now) && headers.get(":status") == Some(b"504") => {
-                self.give_up(now, ticket, facts)
+            // So it says that the time has run out, and nothing else.
+            Some(headers) if headers.get(":status") == Some(b"504") => {
+                self.give_up(now, ticket, Incomplete::ShadowSlow, facts)
             }
             // Envoy answered in the candidate's place.
             Some(_) => self.end(now, ticket, false, facts),
-            None => self.cut(now, ticket, facts),
+            None => self.give_up(now, ticket, Incomplete::ShadowCut, facts),
         }
         None
     }
 
-    /// A copy whose time ran out.
-    fn give_up(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
-        let is_streaming = self.table.of_ticket(ticket).is_some_and(|pair| pair.is_streaming());
-        match (ticket.role, is_streaming) {
-            (Role::Candidate, true) => self.conclude_of(ticket, Outcome::Skipped(Skip::Streaming)),
-            (Role::Candidate, false) => self.conclude_of(ticket, Outcome::Incomplete(Incomplete::ShadowSlow)),
-            _ => self.end(now, ticket, false, facts),
-        }
-    }
-
-    /// A copy whose answer had begun and has no end.
-    fn cut(&mut self, now: u64, ticket: Ticket, facts: &mut dyn Facts) {
+    /// A copy whose time ran out before its answer began (`ShadowSlow`), or that has the beginning of one and no end.
+    fn give_up(&mut self, now: u64, ticket: Ticket, reason: Incomplete, facts: &mut dyn Facts) {
+        let Some(pair) = self.table.of_ticket(ticket) else { return };
+        // A stream of events has no end that could come in time, and a call is answered only once it is whole.
+        let outcome = if pair.is_streaming() { Outcome::Skipped(Skip::Streaming) } else { Outcome::Incomplete(reason) };
         match ticket.role {
-            Role::Candidate => self.conclude_of(ticket, Outcome::Incomplete(Incomplete::ShadowCut)),
+            Role::Candidate => self.conclude(ticket.slot, outcome),
             _ => self.end(now, ticket, false, facts),
-        }
-    }
-
-    fn conclude_of(&mut self, ticket: Ticket, outcome: Outcome) {
-        if self.table.of_ticket(ticket).is_some() {
-            self.conclude(ticket.slot, outcome);
         }
     }
 

@@ -98,7 +98,9 @@ fn a_secondary_that_does_not_answer_is_done_without() {
 #[test]
 fn a_copy_that_no_server_answered_is_incomplete() {
     for primary_first in [true, false] {
-        for (what, outcome) in [("503", Incomplete::ShadowFailed), ("cut", Incomplete::ShadowCut)] {
+        for (what, outcome) in
+            [("503", Incomplete::ShadowFailed), ("504", Incomplete::ShadowSlow), ("cut", Incomplete::ShadowCut)]
+        {
             let mut proxy = Proxy::new();
             let (primary, copy) = proxy.request();
             if primary_first {
@@ -123,6 +125,8 @@ fn a_stream_of_events_is_decided_by_the_headers_or_skipped() {
     for (what, outcome) in [
         ("answer", Outcome::Skipped(Skip::Streaming)),
         ("other", Outcome::Diverged),
+        ("504", Outcome::Skipped(Skip::Streaming)),
+        ("cut", Outcome::Skipped(Skip::Streaming)),
         ("503", Outcome::Incomplete(Incomplete::ShadowFailed)),
     ] {
         let mut proxy = Proxy::new();
@@ -133,6 +137,7 @@ fn a_stream_of_events_is_decided_by_the_headers_or_skipped() {
         match what {
             "answer" => assert!(proxy.hear(copy, Some(&[(":status", "200"), events, FROM_UPSTREAM])).is_some()),
             "other" => assert!(proxy.hear(copy, Some(&[(":status", "404"), FROM_UPSTREAM])).is_some()),
+            "cut" => proxy.copy_cut(copy),
             status => proxy.copy_refused(copy, status),
         }
         assert_eq!(proxy.host.outcomes(), [outcome], "{what}");

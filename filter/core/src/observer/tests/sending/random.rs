@@ -25,6 +25,7 @@ enum Fate {
     /// It is sent, and its end is never told.
     Lost,
     Refused,
+    Late,
     Cut,
     Whole(&'static str),
 }
@@ -35,8 +36,8 @@ fn primary() -> impl Strategy<Value = Primary> {
 }
 
 fn copy() -> impl Strategy<Value = Fate> {
-    use Fate::{Absent, Cut, Lost, Refused, Whole};
-    prop::sample::select(vec![Absent, Lost, Refused, Cut, Whole("200"), Whole("200"), Whole("404"), Whole("504")])
+    use Fate::{Absent, Cut, Late, Lost, Refused, Whole};
+    prop::sample::select(vec![Absent, Lost, Refused, Late, Cut, Whole("200"), Whole("200"), Whole("404"), Whole("504")])
 }
 
 /// What a request may come to when all the time in the world has passed: where both its primary and its copy fail, the one
@@ -51,7 +52,7 @@ fn expected(primary: Primary, candidate: Fate, secondary: Fate) -> Vec<Outcome> 
     let copy_failed = match candidate {
         Fate::Absent => Some(Incomplete::ShadowAbsent),
         Fate::Refused => Some(Incomplete::ShadowFailed),
-        Fate::Lost => Some(Incomplete::ShadowSlow),
+        Fate::Lost | Fate::Late => Some(Incomplete::ShadowSlow),
         Fate::Cut => Some(Incomplete::ShadowCut),
         Fate::Whole(_) => None,
     };
@@ -154,6 +155,7 @@ impl Course {
         match copy {
             Fate::Absent | Fate::Lost => {}
             Fate::Refused => proxy.copy_refused(token, "503"),
+            Fate::Late => proxy.copy_refused(token, "504"),
             Fate::Cut => proxy.copy_cut(token),
             Fate::Whole(status) => {
                 let ticket = proxy.hear(token, Some(&[(":status", status), FROM_UPSTREAM]));
