@@ -160,7 +160,7 @@ bench: setup ## The costs inside Envoy and the engine's speed, measured side by 
 	@MIRROR_TEST_ENVOYS=$(call envoy,$(ENVOY_NEWEST)) $(CARGO) bench --locked -p mirror-tests --bench envoy
 
 FUZZ_SECONDS := 600
-FUZZ_TARGETS := answers config headers json names observer
+FUZZ_TARGETS := answers config headers json names observer sending
 
 # An observer, of which each VM has one, keeps the seed of its hashes for ever: no leak, but it looks like one.
 .PHONY: fuzz
