@@ -11,6 +11,16 @@ mod tests {
     }
 
     #[test]
+    fn the_module_is_small() {
+        const MOST: usize = 350_000;
+        let size = super::MODULE.len();
+        assert!(
+            size <= MOST,
+            "the module has {size} bytes, more than {MOST}: see CONTRIBUTING.md, \"The module's size\""
+        );
+    }
+
+    #[test]
     fn the_module_does_not_tell_where_it_was_built() {
         for folder in [env!("CARGO_MANIFEST_DIR").trim_end_matches("plugin"), env!("OUT_DIR"), "/registry/src/"] {
             let found = super::MODULE.windows(folder.len()).any(|bytes| bytes == folder.as_bytes());
