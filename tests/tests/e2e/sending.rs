@@ -210,6 +210,14 @@ fn a_candidate_that_hangs_is_given_up_and_its_place_is_free_again() {
             wait::until(outcome, async || mirror.counts().await.outcomes.get(outcome).copied()).await;
         }
         assert_eq!(candidate.seen_lines(), ["GET /504", "GET /again", "GET /hang"]);
+        // Where gRPC is spoken Envoy puts it otherwise.
+        mirror.send(&Request::get("/hang").header("content-type", "application/grpc")).await;
+        mirror.settled(5).await.assert_outcomes(&[
+            ("incomplete (shadow_slow)", 2),
+            ("skipped (overload)", 1),
+            ("match", 1),
+            ("diverged", 1),
+        ]);
     });
 }
 

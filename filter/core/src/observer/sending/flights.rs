@@ -11,15 +11,26 @@ const MOST: Usage = Usage::new(4096, 64 * 1024 * 1024);
 /// How long after its time a copy is forgotten whose end the host never told, in nanoseconds.
 const GRACE: u64 = 60_000_000_000;
 
+/// How much earlier than by our clock a copy's time may run out: Envoy's timers count from when a round of events began, in
+/// nanoseconds.
+const ROUND: u64 = 50_000_000;
+
 /// A copy under way.
 #[derive(Debug)]
-struct Flight {
-    ticket: Ticket,
+pub(super) struct Flight {
+    pub(super) ticket: Ticket,
     mirror: usize,
     bytes: usize,
     root: u32,
     /// When its time is over.
     until: u64,
+}
+
+impl Flight {
+    /// Whether its time is over.
+    pub(super) const fn is_late(&self, now: u64) -> bool {
+        now.saturating_add(ROUND) >= self.until
+    }
 }
 
 /// All copies under way.
@@ -46,11 +57,11 @@ impl Flights {
         self.open.insert(token, Flight { ticket: call.ticket, mirror, bytes, root, until });
     }
 
-    /// A copy has ended. Its ticket, if it was under way.
-    pub(super) fn end(&mut self, token: u32) -> Option<Ticket> {
+    /// A copy has ended. What was known of it, if it was under way.
+    pub(super) fn end(&mut self, token: u32) -> Option<Flight> {
         let flight = self.open.remove(&token)?;
         self.budget.take(flight.mirror, Usage::new(1, flight.bytes));
-        Some(flight.ticket)
+        Some(flight)
     }
 
     /// Forgets those whose end the host will not tell any more.

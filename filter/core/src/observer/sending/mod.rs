@@ -230,17 +230,18 @@ impl Observer {
         facts: &mut dyn Facts,
     ) -> Option<Ticket> {
         let now = self.clock.advance(now);
-        let ticket = self.flights.end(token)?;
+        let flight = self.flights.end(token)?;
+        let ticket = flight.ticket;
         match headers {
             Some(headers) if call::is_answer(&headers) => {
                 self.take_headers(ticket, headers, facts);
                 return Some(ticket);
             }
-            // So it says that the time has run out, and nothing else.
-            Some(headers) if headers.get(":status") == Some(b"504") => {
+            // Envoy answered in the candidate's place. By 504 it says that the time has run out, and nothing else; where gRPC
+            // is spoken it says no more than that something failed.
+            Some(headers) if flight.is_late(now) || headers.get(":status") == Some(b"504") => {
                 self.give_up(now, ticket, Incomplete::ShadowSlow, facts)
             }
-            // Envoy answered in the candidate's place.
             Some(_) => self.end(now, ticket, false, facts),
             None => self.give_up(now, ticket, Incomplete::ShadowCut, facts),
         }

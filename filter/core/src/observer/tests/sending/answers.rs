@@ -120,6 +120,19 @@ fn a_copy_that_no_server_answered_is_incomplete() {
 }
 
 #[test]
+fn a_grpc_copy_is_late_by_the_clock() {
+    for (time, outcome) in [(14 * SECOND, Incomplete::ShadowFailed), (15 * SECOND - 5 * MS, Incomplete::ShadowSlow)] {
+        let mut proxy = Proxy::new();
+        let (primary, copy) = proxy.request();
+        proxy.answer(primary, "200");
+        proxy.host.pass(time);
+        assert_eq!(proxy.hear(copy, Some(&[(":status", "200"), ("grpc-status", "14")])), None);
+        assert_eq!(proxy.host.outcomes(), incomplete(outcome));
+        proxy.assert_empty();
+    }
+}
+
+#[test]
 fn a_stream_of_events_is_decided_by_the_headers_or_skipped() {
     let events = ("content-type", "text/event-stream");
     for (what, outcome) in [
