@@ -220,8 +220,7 @@ impl Mirrors {
             return Some(at);
         }
         let Some(at) = self.place(table) else {
-            let reason = format!("mirror {}: not observed: {MOST_MIRRORS} mirrors are in use already", marks.name);
-            self.refuse(refused(false), &reason, log);
+            self.refuse(refused(false), &no_place(marks.name), log);
             return None;
         };
         self.put(at, State::new(source, fingerprint, mirror));
@@ -302,6 +301,11 @@ impl Mirrors {
     pub(super) fn examples_dropped(&mut self) -> u64 {
         self.states.iter_mut().map(|state| state.writer.dropped()).fold(0, u64::saturating_add)
     }
+}
+
+/// What is logged of a mirror that found all places taken.
+pub(super) fn no_place(name: &str) -> String {
+    format!("mirror {name}: not observed: {MOST_MIRRORS} mirrors are in use already")
 }
 
 /// What is logged of why a configuration was refused: it quotes the configuration, which must not make a line of its own.

@@ -50,7 +50,7 @@ impl Observer {
         let roster = Roster::read(text, &mut refused);
         for listed in roster.iter().flat_map(Roster::all) {
             if self.mirrors.enlist(listed, true, &self.table).is_none() {
-                refused.push(format!("mirror {}: not observed: too many mirrors are in use already", listed.name()));
+                refused.push(super::mirrors::no_place(listed.name()));
             }
         }
         for reason in refused {

@@ -95,7 +95,7 @@ fn no_more_mirrors_are_taken_than_there_is_room_for() {
     // All of them have open pairs.
     proxy.configure(vec![numbered(70)]);
     let kept = proxy.host.flush();
-    assert_eq!(kept.lines, ["mirror ns/r70: not observed: too many mirrors are in use already"]);
+    assert_eq!(kept.lines, ["mirror ns/r70: not observed: 64 mirrors are in use already"]);
     assert!(proxy.pass(&[(":authority", "h70")]).ticket.is_none());
     proxy.pass_time(60 * SECOND);
     proxy.host.flush();
