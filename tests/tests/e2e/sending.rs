@@ -222,6 +222,33 @@ fn a_candidate_that_hangs_is_given_up_and_its_place_is_free_again() {
 }
 
 #[test]
+fn an_answer_that_takes_too_long_is_late_and_one_that_envoy_does_not_keep_is_too_large() {
+    /// Envoy keeps 32 MiB of an answer to a call.
+    const HUGE: usize = 40 * 1024 * 1024;
+    on_each_envoy(async |binary| {
+        let gate = Gate::default();
+        let server = |slow: bool| {
+            let gate = gate.clone();
+            Backend::start(move |seen| match seen.path.as_str() {
+                "/huge" => Reply::ok(vec![b'a'; HUGE]),
+                _ if slow => Reply::ok("same").then(Step::Wait(gate.clone())).body("more"),
+                _ => Reply::ok("same").body("more"),
+            })
+        };
+        let (primary, candidate) = (server(false).await, server(true).await);
+        let mirror = sending(primary.address(), candidate.address())
+            .mirror(|mirror| mirror.caps.copy_timeout_ms = 2000)
+            .start(binary)
+            .await;
+        mirror.get("/slow").await;
+        mirror.settled(1).await.assert_outcomes(&[("incomplete (shadow_slow)", 1)]);
+        mirror.get("/huge").await;
+        mirror.settled(2).await.assert_outcomes(&[("incomplete (shadow_slow)", 1), ("skipped (too_large)", 1)]);
+        gate.open();
+    });
+}
+
+#[test]
 fn a_stream_of_events_that_has_no_end_is_skipped() {
     on_each_envoy(async |binary| {
         let gate = Gate::default();

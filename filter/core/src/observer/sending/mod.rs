@@ -14,6 +14,7 @@ mod roster;
 use std::rc::Rc;
 
 use super::{Facts, Observer, log};
+use crate::answer::Overflow;
 use crate::config::Target;
 use crate::headers::HeaderBlock;
 use crate::outcome::{Incomplete, Outcome, Skip};
@@ -243,12 +244,20 @@ impl Observer {
                 self.give_up(now, ticket, Incomplete::ShadowSlow, facts)
             }
             Some(_) => self.end(now, ticket, false, facts),
-            None => self.give_up(now, ticket, Incomplete::ShadowCut, facts),
+            None => {
+                let is_large = |pair: &mut Pair| pair.primary.answer.overflow == Some(Overflow::Cap);
+                if ticket.role == Role::Candidate && self.table.of_ticket(ticket).is_some_and(is_large) {
+                    // It took too long, or is more than Envoy keeps.
+                    self.conclude(ticket.slot, Outcome::Skipped(Skip::TooLarge));
+                }
+                let reason = if flight.is_late(now) { Incomplete::ShadowSlow } else { Incomplete::ShadowCut };
+                self.give_up(now, ticket, reason, facts);
+            }
         }
         None
     }
 
-    /// A copy whose time ran out before its answer began (`ShadowSlow`), or that has the beginning of one and no end.
+    /// A copy whose time ran out, or whose answer has a beginning and no end.
     fn give_up(&mut self, now: u64, ticket: Ticket, reason: Incomplete, facts: &mut dyn Facts) {
         let Some(pair) = self.table.of_ticket(ticket) else { return };
         // A stream of events has no end that could come in time, and a call is answered only once it is whole.

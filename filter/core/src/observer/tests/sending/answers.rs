@@ -133,6 +133,37 @@ fn a_grpc_copy_is_late_by_the_clock() {
 }
 
 #[test]
+fn a_copy_that_is_cut_because_its_time_has_run_out_is_late() {
+    for (time, outcome) in [(14 * SECOND, Incomplete::ShadowCut), (15 * SECOND, Incomplete::ShadowSlow)] {
+        let mut proxy = Proxy::new();
+        let (primary, copy) = proxy.request();
+        proxy.answer(primary, "200");
+        proxy.host.pass(time);
+        proxy.copy_cut(copy);
+        assert_eq!(proxy.host.outcomes(), incomplete(outcome));
+    }
+}
+
+#[test]
+fn a_body_that_is_too_large_for_the_pair_may_be_so_for_envoy() {
+    for (what, outcome) in
+        [("cut", Outcome::Skipped(Skip::TooLarge)), ("504", Outcome::Incomplete(Incomplete::ShadowSlow))]
+    {
+        let mut proxy = Proxy::with(r#""caps":{"body_bytes":4}"#);
+        let (primary, copy) = proxy.request();
+        proxy.primary_headers(primary, &[(":status", "200")]);
+        assert!(!proxy.host.body(primary, b"hello"));
+        match what {
+            "cut" => proxy.copy_cut(copy),
+            status => proxy.copy_refused(copy, status),
+        }
+        proxy.primary_gone(primary);
+        assert_eq!(proxy.host.outcomes(), [outcome], "{what}");
+        proxy.assert_empty();
+    }
+}
+
+#[test]
 fn a_stream_of_events_is_decided_by_the_headers_or_skipped() {
     let events = ("content-type", "text/event-stream");
     for (what, outcome) in [
