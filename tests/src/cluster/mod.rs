@@ -167,6 +167,9 @@ impl Cluster {
 
     /// Removes all that is installed into the gateways, and waits until they let go of it.
     async fn bare_gateways(&self) {
+        // A mirror that a test left keeps its filter.
+        let ours = ["-l", "app.kubernetes.io/managed-by=kubectl-mirror"];
+        self.admin().kubectl_ok(&[&["delete", "virtualservices", "-A"], &ours[..]].concat());
         for kind in [Kind::ENVOY_FILTER, Kind::WASM_PLUGIN] {
             for name in self.objects.names(kind, ISTIO_SYSTEM, "").await {
                 self.objects.delete(kind, ISTIO_SYSTEM, &name).await;

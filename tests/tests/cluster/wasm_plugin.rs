@@ -181,7 +181,7 @@ fn a_mirror_changes_its_strategy_in_place_and_leaves_nothing() {
         hello.assert_copied("/overlay-again", &SAFE).await;
         hello.mirror_ok(&["disable", "hello"]);
         for kind in [Kind::ENVOY_FILTER, Kind::WASM_PLUGIN] {
-            assert!(cluster.objects().names(kind, ISTIO_SYSTEM, "").await.is_empty());
+            assert_eq!(cluster.objects().names(kind, ISTIO_SYSTEM, "").await, Vec::<String>::new());
         }
         hello.finish().await;
     });

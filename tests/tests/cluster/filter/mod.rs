@@ -4,7 +4,10 @@ mod comes_and_goes;
 mod faults;
 mod refused;
 
-use mirror_tests::cluster::{Cluster, ISTIO_SYSTEM};
+use std::collections::BTreeSet;
+
+use mirror_core::stats::names::{ALIVE_SLOTS, Metric};
+use mirror_tests::cluster::{Cluster, Gateway, ISTIO_SYSTEM};
 use mirror_tests::wait;
 
 use super::facts::installation;
@@ -28,15 +31,28 @@ fn install_module(cluster: &Cluster, module: &[u8]) {
 
 /// The same, and waits until all workers of all gateways run it.
 async fn run_module(cluster: &Cluster, module: &[u8]) {
-    install_module(cluster, module);
+    let mut before = Vec::new();
     for gateway in cluster.gateways() {
+        before.push(signs_of_life(gateway).await);
+    }
+    install_module(cluster, module);
+    for (gateway, before) in cluster.gateways().iter().zip(&before) {
         wait::until("the module", async || {
-            let ticks = gateway.envoy().stats("mirror_v1__alive").await;
             // One for each of two workers, and one of the main thread.
-            (ticks.values().filter(|tick| **tick > 0).count() >= 3).then_some(())
+            (signs_of_life(gateway).await.difference(before).count() >= 3).then_some(())
         })
         .await;
     }
+}
+
+/// The VMs of modules behind the router that have ever ticked.
+async fn signs_of_life(gateway: &Gateway) -> BTreeSet<u32> {
+    let ticks = gateway.envoy().stats("mirror_v1__alive").await.into_iter().filter(|(_, tick)| *tick > 0);
+    let slots = ticks.filter_map(|(name, _)| match Metric::decode(&name) {
+        Some(Metric::Alive { slot }) => Some(slot),
+        _ => None,
+    });
+    slots.filter(|slot| *slot < ALIVE_SLOTS).collect()
 }
 
 /// Takes the filter away without the plugin.
