@@ -29,8 +29,8 @@ pub fn bootstrap(node: &Node<'_>) -> Value {
     of_identity(node, &identity(node))
 }
 
-/// The bootstrap of the pod of a waypoint in a namespace. For want of certificates, what encrypts is replaced: Envoy keeps to what
-/// its bootstrap says. What comes in at `inbound` is taken for a tunnel to `destination`, an address with a port.
+/// The bootstrap of the pod of a waypoint in a namespace. For want of certificates, what encrypts is replaced: Envoy keeps to
+/// what its bootstrap says. What comes in at `inbound` is taken for a tunnel to `destination`, an address with a port.
 pub fn of_waypoint(node: &Node<'_>, namespace: &str, waypoint: &str, inbound: SocketAddr, destination: &str) -> Value {
     const INTERNAL: &str = "envoy.bootstrap.internal_listener";
     const TYPE: &str = "type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener";

@@ -104,8 +104,10 @@ fn a_mirror_is_put_into_a_waypoint_and_taken_out_of_it() {
         wait::until("both copies", async || (copies(&hello).len() == 2).then_some(())).await;
         hello.stop_steady().await;
         assert_eq!(hello.counted().await, [("match".to_owned(), 2)]);
+        let host = hello.service.host();
+        assert!(hello.v1.seen().iter().any(|seen| seen.path == "/one" && seen.header("host") == host));
         let copy = &hello.seen_as(SHADOW)[0];
-        assert_eq!(copy.header("host"), hello.service.host());
+        assert_eq!(copy.header("host"), host);
         assert_eq!(copy.header("knative-serving-revision"), hello.service.revision_name("v2"));
 
         let said = hello.enable(&["--waypoint", &format!("{namespace}/{NAME}"), "--percent", "50"]);
