@@ -266,6 +266,8 @@ fn an_application_team_needs_all_of_its_rights() {
             ]
         })
         .await;
+        // A mirror that stays would keep the filter of others.
+        done(&cluster.admin().mirror(&["disable", "hello", "-n", namespace]));
     });
 }
 
