@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::source::Way;
+use crate::waypoint::Waypoint;
 
 /// The annotation that holds an [`Intent`].
 pub const ANNOTATION: &str = "kubectl-mirror/intent";
@@ -169,6 +170,9 @@ pub struct Intent {
     pub through: Through,
     /// How the mirror is put into the gateways.
     pub strategy: Strategy,
+    /// The waypoint that it is put into instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waypoint: Option<Waypoint>,
     /// The header that decides who is in the sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<String>,
@@ -263,6 +267,7 @@ mod tests {
                 .expect("rules"),
             through: Through::Both,
             strategy: Strategy::VirtualService,
+            waypoint: Some("mesh/waypoint".parse().expect("a waypoint")),
             sticky: Some("x-user".into()),
             headers: vec!["x-plan=gold".into()],
             paths: vec!["/v1/*".into()],

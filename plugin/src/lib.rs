@@ -38,3 +38,4 @@ pub mod report;
 pub mod rules;
 pub mod source;
 pub mod steps;
+pub mod waypoint;

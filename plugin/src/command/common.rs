@@ -22,6 +22,7 @@ use crate::rules;
 use crate::steps::inventory::Unseen;
 use crate::steps::mirroring::Objects;
 use crate::steps::{Found, Which};
+use crate::waypoint::Waypoint;
 
 /// What is to be mirrored, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,6 +58,11 @@ pub struct Wish {
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<Strategy>,
 
+    /// Mirror what passes this waypoint of an ambient mesh, by the name of its Gateway, instead of Knative's gateways; with
+    /// --strategy wasmplugin. The waypoint must serve the Services of both versions.
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    pub waypoint: Option<Waypoint>,
+
     /// Draw the sample by this request header, so that one user is always in or always out; requests without it are not
     /// copied.
     #[arg(long, value_name = "HEADER")]
@@ -85,6 +91,7 @@ impl Wish {
             rules: self.rules.as_deref().map(rules::read).transpose()?.unwrap_or_default(),
             through: self.through,
             strategy: self.strategy.unwrap_or(strategy),
+            waypoint: self.waypoint.clone(),
             sticky: self.sticky.clone(),
             headers: self.headers.iter().map(ToString::to_string).collect(),
             paths: self.paths.iter().map(ToString::to_string).collect(),

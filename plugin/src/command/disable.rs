@@ -75,7 +75,7 @@ impl Args {
         if self.dry_run != DryRun::None {
             return Ok(false);
         }
-        let gateways = match gateways::all(cluster).await {
+        let mut gateways = match gateways::of_mirrors(cluster, removed).await {
             Ok(gateways) => gateways,
             Err(error) => {
                 message(format_args!("note: the gateways were not looked into: {error:#}"));
@@ -88,6 +88,8 @@ impl Args {
                 wait_until_gone(cluster, &found.name, &pods, timeout).await?;
             }
         }
+        // No EnvoyFilter is ever in a waypoint.
+        gateways.retain(|gateway| !gateway.workload.is_of_gateway());
         self.uninstall_unused(cluster, &gateways).await
     }
 

@@ -185,9 +185,7 @@ impl Enabling<'_> {
 
     /// The gateways' pods. With the strategy `virtualservice` a user may have no right to see them.
     async fn gateways(&self, survey: &Survey, plan: &Plan) -> Result<Seen> {
-        let found =
-            gateways::of_source(self.cluster, &survey.source, plan.intent.through, survey.ingress.as_ref()).await;
-        match found {
+        match gateways::of_plan(self.cluster, survey, plan).await {
             Ok(pods) => Ok(Seen::Pods(pods)),
             Err(error) if plan.intent.strategy == Strategy::VirtualService => match error.downcast_ref::<Error>() {
                 Some(Error::Forbidden(forbidden)) => Ok(Seen::Nothing(forbidden.right.to_string())),

@@ -74,18 +74,12 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
         let survey = survey(&cluster, &name).await?;
         let plan = survey.plan(&cluster, intent).await?;
         match plan.intent.strategy {
-            Strategy::Overlay => {
-                let through = plan.intent.through;
-                let pods = gateways::of_source(&cluster, &survey.source, through, survey.ingress.as_ref()).await?;
-                mirroring::overlays(&plan, &pods)
-            }
+            Strategy::Overlay => mirroring::overlays(&plan, &gateways::of_plan(&cluster, &survey, &plan).await?),
             Strategy::VirtualService => {
                 mirroring::virtual_services(&plan, &survey.gateway_namespaces(plan.intent.through))?
             }
             Strategy::WasmPlugin => {
-                let through = plan.intent.through;
-                let pods = gateways::of_source(&cluster, &survey.source, through, survey.ingress.as_ref()).await?;
-                plugins(&plan, &pods, origin.as_ref())?
+                plugins(&plan, &gateways::of_plan(&cluster, &survey, &plan).await?, origin.as_ref())?
             }
         }
     } else {
@@ -148,7 +142,11 @@ fn from_files(
         }
         Strategy::WasmPlugin => {
             let gateways: Vec<Gateway> = all(documents, "Gateway", "networking.istio.io")?;
-            plugins(&plan, &workloads(&used, &gateways), origin)
+            let workloads = match plan.waypoint() {
+                Some(workload) => vec![GatewayPods { workload, pods: Vec::new() }],
+                None => workloads(&used, &gateways),
+            };
+            plugins(&plan, &workloads, origin)
         }
         Strategy::VirtualService => {
             let through = plan.intent.through;

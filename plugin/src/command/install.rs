@@ -84,6 +84,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
 pub async fn repair(args: RepairArgs) -> Result<ExitStatus> {
     let cluster = args.connection.connect().await?;
     let gateways = with_pods(&cluster).await?;
+    let waypoints = gateways::waypoints(&cluster).await?;
     let putting = Putting { cluster: &cluster, applying: &args.applying, waiting: &args.waiting, restart: true };
     let mut there = Vec::new();
     for gateway in &gateways {
@@ -94,16 +95,19 @@ pub async fn repair(args: RepairArgs) -> Result<ExitStatus> {
             Err(error) if sending && error.downcast_ref().is_some_and(Error::is_forbidden) => false,
             found => found?.is_some(),
         };
-        if !observing && !sending {
+        // Where all mirrors are on waypoints, gateways need none.
+        if !observing && !sending && waypoints.is_empty() {
             bail!("there is no filter on {}; install it: kubectl mirror install", gateway.workload);
         }
         there.extend(observing.then_some((gateway, Way::Observing)));
         there.extend(sending.then_some((gateway, Way::Sending)));
     }
+    putting.check(&waypoints, &[Way::Sending]).await?;
     let mut ways: Vec<Way> = there.iter().map(|(_, way)| *way).collect();
     ways.sort_unstable();
     ways.dedup();
     putting.check(&gateways, &ways).await?;
+    there.extend(waypoints.iter().map(|waypoint| (waypoint, Way::Sending)));
     for (gateway, way) in there {
         match way {
             Way::Observing => putting.observing(gateway).await?,

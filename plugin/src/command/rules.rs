@@ -201,9 +201,7 @@ impl Changing<'_> {
         if self.args.waiting.limit().is_none() {
             return Ok(None);
         }
-        let found =
-            gateways::of_source(self.cluster, &survey.source, plan.intent.through, survey.ingress.as_ref()).await;
-        match found {
+        match gateways::of_plan(self.cluster, survey, plan).await {
             Ok(gateways) => Ok(Some(gateways.into_iter().flat_map(|gateway| gateway.pods).collect())),
             Err(error) => match error.downcast_ref::<Error>() {
                 Some(Error::Forbidden(forbidden)) if plan.intent.strategy == Strategy::VirtualService => {

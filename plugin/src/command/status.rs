@@ -161,7 +161,7 @@ async fn read(cluster: &Cluster, which: Which<'_>) -> Result<(Vec<Standing>, Loo
     if inventory.mirrors.is_empty() {
         return Ok((Vec::new(), Look::default()));
     }
-    let look = look(cluster, gateways::all(cluster).await, &inventory.mirrors).await;
+    let look = look(cluster, gateways::of_mirrors(cluster, &inventory.mirrors).await, &inventory.mirrors).await;
     let standings = stream::iter(inventory.mirrors).map(|found| standing(cluster, found, &look));
     let standings = standings.buffered(AT_ONCE).collect().await;
     Ok((standings, look))

@@ -84,7 +84,7 @@ pub async fn run(args: Args) -> Result<ExitStatus> {
 async fn on_gateways(connection: &Connection, module: &str) -> Result<Vec<OnGateway>> {
     let cluster: Cluster = connection.connect().await?;
     let mut all = Vec::new();
-    for gateway in gateways::all(&cluster).await? {
+    for gateway in gateways::everywhere(&cluster).await? {
         let installed = seen(installing::installed(&cluster, &gateway).await)?;
         let installed = installed.map(|object| Installed::of(&object));
         let plugin = seen(sending::installed(&cluster, &gateway.workload).await)?;

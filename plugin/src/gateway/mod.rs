@@ -17,7 +17,7 @@ mod wait;
 pub use endpoints::Endpoints;
 pub use module::Modules;
 pub use routes::{Carrier, Drawn, Flaw, LiveMirror};
-pub use state::{Found, NO_TARGET, PodState, Route, Summary, Wanted, unserved_hosts};
+pub use state::{Found, PodState, Route, Summary, Wanted, no_target, unserved_hosts};
 pub use view::{PodView, View, read};
 pub use wait::{End, Waited};
 

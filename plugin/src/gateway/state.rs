@@ -8,6 +8,7 @@ use mirror_core::config::Mirror;
 use super::{Carrier, Drawn, Endpoints, Flaw, LiveMirror, PodView, View};
 use crate::envoy::MirrorSpec;
 use crate::source::{Module, Way};
+use crate::waypoint;
 
 /// What is looked for in the gateways.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,6 +47,8 @@ pub struct Found {
     pub route: Route,
     /// How they carry it, where they do.
     pub carrier: Option<Carrier>,
+    /// Whether it is put into a waypoint, whose clusters are others than a gateway's.
+    pub in_waypoint: bool,
     /// The cluster that copies go to.
     pub candidate: Endpoints,
     /// The cluster that second copies go to, where there are any.
@@ -205,7 +208,9 @@ impl Found {
         };
         let endpoints = |cluster: &String| view.endpoints.get(cluster).copied().unwrap_or_default();
         let hosts = mirror.map(|mirror| mirror.hosts.as_slice()).unwrap_or_default();
-        let is_missing = |host: &&String| *host != "*" && !live.iter().any(|live| live.serves(host));
+        // A waypoint's routes are those of one Service each, whatever the host.
+        let in_waypoint = mirror.is_some_and(|mirror| waypoint::is_cluster(&mirror.candidate.cluster));
+        let is_missing = |host: &&String| !in_waypoint && *host != "*" && !live.iter().any(|live| live.serves(host));
         Self {
             way,
             envoy: view.envoy().to_owned(),
@@ -214,6 +219,7 @@ impl Found {
             candidate: mirror.map(|mirror| endpoints(&mirror.candidate.cluster)).unwrap_or_default(),
             secondary: mirror.and_then(|mirror| mirror.secondary.as_ref()).map(|target| endpoints(&target.cluster)),
             carrier: live.first().map(|live| live.carrier),
+            in_waypoint,
             missing_hosts: hosts.iter().filter(is_missing).cloned().collect(),
             route,
         }
@@ -253,7 +259,10 @@ impl Found {
                     .to_owned()
             }
             Summary::Incomplete => self.lacking(),
-            Summary::NoTarget => format!("it has no cluster for {which} service, so nothing is copied: {NO_TARGET}"),
+            Summary::NoTarget => {
+                let advice = no_target(self.in_waypoint);
+                format!("it has no cluster for {which} service, so nothing is copied: {advice}")
+            }
             Summary::NoEndpoints => "nobody healthy is there to answer copies: is the candidate ready?".to_owned(),
             Summary::Module(module) => format!("{}: {}", self.without(module), why(module)),
             Summary::Unreachable => String::new(),
@@ -292,9 +301,15 @@ impl Found {
     }
 }
 
-/// Why there may be no cluster for a service, and what to do.
-pub const NO_TARGET: &str = "is the service exported to the gateway? Where Istio's option PILOT_FILTER_GATEWAY_CLUSTER_CONFIG is \
-     on, a gateway has only clusters that a VirtualService names: give the revision a tag (kubectl mirror enable --tag)";
+/// Why there may be no cluster for a service in a gateway, or in a waypoint, and what to do.
+pub const fn no_target(in_waypoint: bool) -> &'static str {
+    if in_waypoint {
+        return "a waypoint has only clusters of the Services that it serves: label the revision's Service, or its namespace, \
+                istio.io/use-waypoint=NAME";
+    }
+    "is the service exported to the gateway? Where Istio's option PILOT_FILTER_GATEWAY_CLUSTER_CONFIG is \
+     on, a gateway has only clusters that a VirtualService names: give the revision a tag (kubectl mirror enable --tag)"
+}
 
 /// Why the module does not compare, and what to do.
 fn why(module: Module) -> &'static str {

@@ -24,6 +24,11 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Those that Istio runs for a Kubernetes Gateway.
+    pub fn of_gateway(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), labels: [(GATEWAY_NAME.to_owned(), name.to_owned())].into() }
+    }
+
     /// Those that an EnvoyFilter reaches.
     pub fn of(filter: &EnvoyFilter) -> Self {
         let labels = filter.spec.workload_selector.as_ref().map(|selector| selector.labels.clone());
@@ -34,10 +39,15 @@ impl Workload {
     pub fn of_plugin(plugin: &WasmPlugin) -> Self {
         let namespace = plugin.metadata.namespace.clone().unwrap_or_default();
         if let Some(target) = plugin.spec.target_refs.first() {
-            return Self { namespace, labels: [(GATEWAY_NAME.to_owned(), target.name.clone())].into() };
+            return Self::of_gateway(&namespace, &target.name);
         }
         let labels = plugin.spec.selector.as_ref().map(|selector| selector.match_labels.clone());
         Self { namespace, labels: labels.unwrap_or_default() }
+    }
+
+    /// Whether they are a Kubernetes Gateway's. Of those, mirrors are put into waypoints only.
+    pub fn is_of_gateway(&self) -> bool {
+        self.labels.contains_key(GATEWAY_NAME)
     }
 
     /// Whether a pod is one of them.

@@ -7,6 +7,7 @@
 mod envoy_filter;
 mod gateway;
 mod ingress;
+mod kubernetes_gateway;
 mod revision;
 mod route;
 mod service;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use envoy_filter::{ConfigPatch, EnvoyFilter, EnvoyFilterSpec, Patch, WorkloadSelector};
 pub use gateway::{Gateway, GatewaySpec};
 pub use ingress::{Ingress, IngressSpec, IngressStatus, LoadBalancer, LoadBalancerIngress};
+pub use kubernetes_gateway::{KubernetesGateway, KubernetesGatewaySpec};
 pub use revision::{Revision, RevisionSpec, RevisionStatus};
 pub use route::{Address, Route, RouteSpec, RouteStatus, TrafficTarget};
 pub use service::{Service, ServiceSpec, ServiceStatus};

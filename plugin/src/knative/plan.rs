@@ -6,6 +6,7 @@ use mirror_core::config::{Caps, ConfigError, Mirror, Sampling, VERSION};
 use super::{Refusal, Source, Target, target};
 use crate::envoy::{MirrorSpec, Selection};
 use crate::intent::{Intent, MirrorName, Strategy};
+use crate::istio::Workload;
 
 /// A mirror, resolved and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +52,12 @@ impl Plan {
     /// The mirror as Envoy has to be told of it.
     pub fn spec(&self) -> MirrorSpec {
         let intent = &self.intent;
+        let in_waypoint = intent.waypoint.is_some();
         let mirror = Mirror {
             version: VERSION,
             name: self.name.to_string(),
-            candidate: self.candidate.config(),
-            secondary: self.secondary.as_ref().map(Target::config),
+            candidate: self.candidate.config(in_waypoint),
+            secondary: self.secondary.as_ref().map(|target| target.config(in_waypoint)),
             hosts: self.source.hosts(intent.through),
             methods: intent.methods.clone(),
             sampling: match intent.strategy {
@@ -78,6 +80,11 @@ impl Plan {
         MirrorSpec { mirror, selection, candidate_host: None, secondary_host: None }
     }
 
+    /// The pods of the waypoint that it is put into, where it is one.
+    pub fn waypoint(&self) -> Option<Workload> {
+        self.intent.waypoint.as_ref().map(|waypoint| waypoint.workload(&self.name.namespace))
+    }
+
     /// The services that copies go to, as Istio's annotation `referenced-services` lists them.
     pub fn referenced_services(&self) -> String {
         let targets = [Some(&self.candidate), self.secondary.as_ref()];
@@ -85,7 +92,14 @@ impl Plan {
     }
 
     fn check_strategy(&self) -> Result<(), Refusal> {
-        let Intent { strategy, expires, sticky, .. } = &self.intent;
+        let Intent { strategy, waypoint, expires, sticky, .. } = &self.intent;
+        if waypoint.is_some() && *strategy != Strategy::WasmPlugin {
+            return Err(Refusal::OtherStrategy {
+                option: "--waypoint",
+                strategies: "wasmplugin",
+                reason: "what the other strategies write reaches gateways only",
+            });
+        }
         if *strategy != Strategy::VirtualService {
             return Ok(());
         }
@@ -148,6 +162,8 @@ mod tests {
         let refused = [
             refused("tagged", Intent { expires: Some(1_767_225_600), ..by_service() }),
             refused("tagged", Intent { sticky: Some("x-user".into()), ..by_service() }),
+            refused("tagged", Intent { waypoint: "waypoint".parse().ok(), ..by_service() }),
+            refused("tagged", Intent { waypoint: "waypoint".parse().ok(), ..wish(Strategy::Overlay) }),
             refused("tagged", Intent { millionths: 0, ..wish(Strategy::Overlay) }),
             refused("tagged", Intent { methods: vec!["get".into()], ..wish(Strategy::Overlay) }),
             refused("tagged", Intent { headers: vec!["a b=1".into()], ..wish(Strategy::Overlay) }),

@@ -127,6 +127,39 @@ pub enum Refusal {
         /// By which labels, `a=b,c=d`.
         labels: String,
     },
+    /// `--waypoint` names nothing.
+    #[error(
+        "there is no Gateway {name} of the Kubernetes Gateway API in namespace {namespace}; `kubectl get gateways.gateway.networking.k8s.io -A` lists those that are; for one of another namespace, --waypoint NAMESPACE/NAME"
+    )]
+    NoWaypoint {
+        /// Where it was looked for.
+        namespace: String,
+        /// What was asked for.
+        name: String,
+    },
+    /// `--waypoint` names another Gateway.
+    #[error(
+        "Gateway {namespace}/{name} is of class {class}, so it is no waypoint; those are of class {}",
+        crate::waypoint::CLASS
+    )]
+    NotWaypoint {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its class.
+        class: String,
+    },
+    /// A waypoint that Istio has not brought up.
+    #[error(
+        "waypoint {namespace}/{name} has no pods that run; see `kubectl describe gateways.gateway.networking.k8s.io {name} -n {namespace}`"
+    )]
+    NoWaypointPods {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
     /// Nobody says where the gateways' pods are.
     #[error(
         "the namespace of the gateways that serve {route} is not known: Ingress {route} names none in its status yet; wait until the Route is ready"

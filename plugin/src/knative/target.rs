@@ -8,6 +8,7 @@ use super::refusal::{NoSuchTarget, nearest};
 use super::{ISTIO, REVISION_HEADER, Refusal, Source};
 use crate::intent::{MirrorName, Through, To};
 use crate::kinds::{self, Destination, HeaderOperations, Headers, Port, Revision, Route};
+use crate::waypoint;
 
 /// A revision that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +48,11 @@ impl Target {
         Destination { host: self.host.clone(), port: Some(Port { number: self.port }) }
     }
 
-    /// What the module is told of it.
-    pub fn config(&self) -> ConfigTarget {
+    /// What the module is told of it, in gateways or in a waypoint.
+    pub fn config(&self, in_waypoint: bool) -> ConfigTarget {
         let knative = Knative { revision: self.revision.clone(), namespace: self.namespace.clone() };
-        ConfigTarget { cluster: self.cluster(), knative: Some(knative) }
+        let cluster = if in_waypoint { waypoint::cluster(self.port, &self.host) } else { self.cluster() };
+        ConfigTarget { cluster, knative: Some(knative) }
     }
 }
 

@@ -81,6 +81,7 @@ pub fn intent(to: &str, strategy: Strategy) -> Intent {
         rules: mirror_core::config::Rules::default(),
         through: Through::External,
         strategy,
+        waypoint: None,
         sticky: None,
         headers: Vec::new(),
         paths: Vec::new(),

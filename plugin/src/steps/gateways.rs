@@ -1,16 +1,19 @@
 //! Finds the gateways' pods: from Knative's configuration and Istio's Gateways to labels, and by labels to pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 
+use super::inventory::{Found, wasm_plugins};
+use super::survey::Survey;
 use crate::cluster::{Cluster, Pod};
 use crate::intent::Through;
 use crate::istio::Workload;
-use crate::kinds::{Gateway, Ingress};
+use crate::kinds::{Gateway, Ingress, KubernetesGateway};
 use crate::knative::config::{CONFIG_ISTIO, KnativeGateway, NAMESPACE, gateway_namespace, gateway_namespaces};
-use crate::knative::{Gateways, Refusal, Source};
+use crate::knative::{Gateways, Plan, Refusal, Source};
+use crate::waypoint::{self, Waypoint};
 
 /// The pods that one EnvoyFilter reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +49,93 @@ pub async fn all(cluster: &Cluster) -> Result<Vec<GatewayPods>> {
     pods_of(cluster, wanted).await
 }
 
-/// The pods that a mirror of `source` concerns.
+/// The same, and those of waypoints that a WasmPlugin of this program names.
+///
+/// # Errors
+/// As [`all`].
+pub async fn everywhere(cluster: &Cluster) -> Result<Vec<GatewayPods>> {
+    let mut found = all(cluster).await?;
+    found.extend(waypoints(cluster).await?);
+    Ok(found)
+}
+
+/// The pods of waypoints that a WasmPlugin of this program names.
+///
+/// # Errors
+/// What the API server refuses, but for rights that one may lack.
+pub async fn waypoints(cluster: &Cluster) -> Result<Vec<GatewayPods>> {
+    let plugins = wasm_plugins(cluster, &mut Vec::new()).await?;
+    of_waypoints(cluster, plugins.iter().map(Workload::of_plugin)).await
+}
+
+/// The pods behind the gateways and waypoints that these mirrors may be put into: Knative's gateways are left out where none
+/// of them is, since who may put mirrors into a waypoint need not be allowed to look there.
+///
+/// # Errors
+/// As [`all`].
+pub async fn of_mirrors(cluster: &Cluster, mirrors: &[Found]) -> Result<Vec<GatewayPods>> {
+    let in_waypoint = |found: &Found| {
+        let workloads = found.workloads();
+        !workloads.is_empty() && workloads.iter().all(Workload::is_of_gateway)
+    };
+    let mut found = match !mirrors.is_empty() && mirrors.iter().all(in_waypoint) {
+        true => Vec::new(),
+        false => all(cluster).await?,
+    };
+    found.extend(of_waypoints(cluster, mirrors.iter().flat_map(Found::workloads)).await?);
+    Ok(found)
+}
+
+/// Those of these pods that are of Kubernetes Gateways.
+async fn of_waypoints(cluster: &Cluster, workloads: impl Iterator<Item = Workload>) -> Result<Vec<GatewayPods>> {
+    let workloads: BTreeSet<_> = workloads.filter(Workload::is_of_gateway).collect();
+    let mut found = Vec::new();
+    for workload in workloads {
+        found.push(running(cluster, workload).await?);
+    }
+    Ok(found)
+}
+
+/// The pods that a mirror concerns: its waypoint's, or those of the gateways that serve its Route.
+///
+/// # Errors
+/// A waypoint that is none, no pods, and what the API server refuses.
+pub async fn of_plan(cluster: &Cluster, survey: &Survey, plan: &Plan) -> Result<Vec<GatewayPods>> {
+    match &plan.intent.waypoint {
+        Some(waypoint) => Ok(vec![of_waypoint(cluster, waypoint, &plan.name.namespace).await?]),
+        None => of_source(cluster, &survey.source, plan.intent.through, survey.ingress.as_ref()).await,
+    }
+}
+
+async fn of_waypoint(cluster: &Cluster, asked: &Waypoint, namespace: &str) -> Result<GatewayPods> {
+    let workload = asked.workload(namespace);
+    let (namespace, name) = (workload.namespace.clone(), asked.name.clone());
+    let Some(gateway) = cluster.get_opt::<KubernetesGateway>(&namespace, &name).await? else {
+        return Err(Refusal::NoWaypoint { namespace, name }.into());
+    };
+    let class = gateway.spec.gateway_class_name;
+    if class != waypoint::CLASS {
+        return Err(Refusal::NotWaypoint { namespace, name, class }.into());
+    }
+    let found = running(cluster, workload).await?;
+    if found.pods.is_empty() {
+        return Err(Refusal::NoWaypointPods { namespace, name }.into());
+    }
+    Ok(found)
+}
+
+/// The pods of a workload that run.
+async fn running(cluster: &Cluster, workload: Workload) -> Result<GatewayPods> {
+    let mut pods = cluster.pods(&workload.namespace, &workload.labels).await?;
+    pods.retain(Pod::is_running);
+    Ok(GatewayPods { workload, pods })
+}
+
+/// The pods of the gateways that serve `source`.
 ///
 /// # Errors
 /// No pods, and what the API server refuses.
-pub async fn of_source(
+async fn of_source(
     cluster: &Cluster,
     source: &Source,
     through: Through,
@@ -102,9 +187,7 @@ async fn pods_of(cluster: &Cluster, gateways: Vec<(String, Option<String>)>) -> 
         if found.iter().any(|known| known.workload == workload) {
             continue;
         }
-        let mut pods = cluster.pods(&workload.namespace, &workload.labels).await?;
-        pods.retain(Pod::is_running);
-        add(&mut found, GatewayPods { workload, pods })?;
+        add(&mut found, running(cluster, workload).await?)?;
     }
     Ok(found)
 }

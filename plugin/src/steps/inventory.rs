@@ -144,7 +144,8 @@ pub async fn wasm_plugins(cluster: &Cluster, unseen: &mut Vec<Unseen>) -> Result
     }
 }
 
-/// Everywhere where the user may look everywhere, else in the namespaces of the gateways.
+/// Everywhere where the user may look everywhere, else in the namespaces of the gateways; for WasmPlugins also in the user's own,
+/// where a waypoint may be.
 async fn in_gateways<K: Object + DeserializeOwned>(
     cluster: &Cluster,
     selector: &str,
@@ -156,9 +157,14 @@ async fn in_gateways<K: Object + DeserializeOwned>(
         answer => return Ok(answer?),
     }
     let mut all = Vec::new();
-    for namespace in gateway_namespaces(cluster).await {
+    let mut namespaces = gateway_namespaces(cluster).await;
+    let own = strategy == Strategy::WasmPlugin && !namespaces.contains(&cluster.namespace);
+    namespaces.extend(own.then(|| cluster.namespace.clone()));
+    for namespace in namespaces {
         match cluster.list(Scope::Namespace(&namespace), Some(selector)).await {
             Ok(some) => all.extend(some),
+            // Only who has WasmPlugins of his own is meant to look there.
+            Err(Error::Forbidden(_)) if own && namespace == cluster.namespace => {}
             Err(Error::Forbidden(forbidden)) => {
                 unseen.push(Unseen { strategy, right: forbidden.right });
             }

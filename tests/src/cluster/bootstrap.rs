@@ -26,9 +26,79 @@ pub struct Node<'a> {
 
 /// A gateway's bootstrap.
 pub fn bootstrap(node: &Node<'_>) -> Value {
+    of_identity(node, &identity(node))
+}
+
+/// The bootstrap of the pod of a waypoint in a namespace. For want of certificates, what encrypts is replaced: Envoy keeps to
+/// what its bootstrap says. What comes in at `inbound` is taken for a tunnel to `destination`, an address with a port.
+pub fn of_waypoint(node: &Node<'_>, namespace: &str, waypoint: &str, inbound: SocketAddr, destination: &str) -> Value {
+    const INTERNAL: &str = "envoy.bootstrap.internal_listener";
+    const TYPE: &str = "type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener";
+    let mut identity = identity(node);
+    identity["id"] = json!(format!("waypoint~{}~{}.{namespace}~{namespace}.svc.cluster.local", node.address, node.pod));
+    identity["cluster"] = json!(format!("{waypoint}.{namespace}"));
+    let metadata = &mut identity["metadata"];
+    metadata["NAMESPACE"] = json!(namespace);
+    metadata["SERVICE_ACCOUNT"] = json!(waypoint);
+    metadata["WORKLOAD_NAME"] = json!(waypoint);
+    metadata["LABELS"] = waypoint_labels(waypoint);
+    let mut bootstrap = of_identity(node, &identity);
+    bootstrap["bootstrap_extensions"] = json!([{"name": INTERNAL, "typed_config": {"@type": TYPE}}]);
+    let fixed = &mut bootstrap["static_resources"];
+    if let Some(clusters) = fixed["clusters"].as_array_mut() {
+        let tunnels = ["connect_originate", "inner_connect_originate", "outer_connect_originate"];
+        clusters.extend(tunnels.map(|name| json!({"name": name, "type": "STATIC", "connect_timeout": "1s"})));
+    }
+    if let Some(listeners) = fixed["listeners"].as_array_mut() {
+        listeners.push(tunnel(inbound, destination));
+    }
+    bootstrap
+}
+
+/// What ends tunnels, and tells the listener of the Services where each of them leads.
+fn tunnel(at: SocketAddr, destination: &str) -> Value {
+    const FILTERS: &str = "type.googleapis.com/envoy.extensions.filters.network";
+    json!({
+        "name": "connect_terminate",
+        "address": address(at),
+        "filter_chains": [{"filters": [
+            {
+                "name": "envoy.filters.network.set_filter_state",
+                "typed_config": {
+                    "@type": format!("{FILTERS}.set_filter_state.v3.Config"),
+                    "on_new_connection": [{
+                        "object_key": "envoy.filters.listener.original_dst.local_ip",
+                        "format_string": {"text_format_source": {"inline_string": destination}},
+                        "shared_with_upstream": "ONCE",
+                    }],
+                },
+            },
+            {
+                "name": "envoy.filters.network.tcp_proxy",
+                "typed_config": {
+                    "@type": format!("{FILTERS}.tcp_proxy.v3.TcpProxy"),
+                    "stat_prefix": "tunnel",
+                    "cluster": "main_internal",
+                },
+            },
+        ]}],
+    })
+}
+
+/// The labels of a waypoint's pods, as Istio gives them.
+pub fn waypoint_labels(waypoint: &str) -> Value {
+    json!({
+        "gateway.networking.k8s.io/gateway-name": waypoint,
+        "gateway.networking.k8s.io/gateway-class-name": "istio-waypoint",
+        "gateway.istio.io/managed": "istio.io-mesh-controller",
+        "istio.io/rev": "default",
+    })
+}
+
+fn of_identity(node: &Node<'_>, identity: &Value) -> Value {
     let ads = json!({"ads": {}, "initial_fetch_timeout": "0s", "resource_api_version": "V3"});
     json!({
-        "node": identity(node),
+        "node": identity,
         "stats_config": {
             "use_all_default_tags": false,
             "stats_tags": tags(),

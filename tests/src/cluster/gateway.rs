@@ -18,10 +18,10 @@ use crate::client::{Protocol, Request, once};
 use crate::envoy::{self, Binary, Envoy};
 
 /// Worker threads of each Envoy.
-const WORKERS: usize = 2;
+pub(super) const WORKERS: usize = 2;
 
 /// Listeners that were replaced are gone after two seconds, and with them what they alone had loaded. Istio's gateways take 45.
-const DRAIN: [&str; 2] = ["--drain-time-s", "2"];
+pub(super) const DRAIN: [&str; 2] = ["--drain-time-s", "2"];
 
 /// A running gateway pod.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Gateway {
 }
 
 /// The version of Istio whose proxy is built from this Envoy: 1.28 for 1.36, 1.32 for 1.40.
-fn istio_version(binary: &Binary) -> String {
+pub(super) fn istio_version(binary: &Binary) -> String {
     let minor = binary.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
     format!("1.{}.0", minor.and_then(|minor| minor.checked_sub(8)).expect("the version of an Envoy"))
 }

@@ -35,36 +35,8 @@ impl Istio {
                 "data": {"mesh": mesh, "meshNetworks": "networks: {}"},
             }))
             .await;
-        let [http, https, xds, secure_xds, monitoring, control] =
-            std::array::from_fn(|_| SocketAddr::from(([127, 0, 0, 1], ports::free())));
-        let mut command = Command::new(folder::tool("pilot-discovery"));
-        command.args(["discovery", "--domain", "cluster.local", "--kubeconfig"]);
-        command.arg(kubernetes.admin().kubeconfig());
-        command.args(["--httpAddr", &http.to_string(), "--httpsAddr", &https.to_string()]);
-        command.args(["--grpcAddr", &xds.to_string(), "--secureGRPCAddr", &secure_xds.to_string()]);
-        command.args(["--monitoringAddr", &monitoring.to_string(), "--ctrlz_port", &control.port().to_string()]);
-        command.envs([
-            ("POD_NAME", "istiod-0"),
-            ("POD_NAMESPACE", ISTIO_SYSTEM),
-            ("SERVICE_ACCOUNT", "istiod"),
-            ("REVISION", "default"),
-            ("CLUSTER_ID", "Kubernetes"),
-            ("PILOT_CERT_PROVIDER", "istiod"),
-            // Filters that only Istio's proxy has.
-            ("PILOT_ENABLE_ALPN_FILTER", "false"),
-            ("PILOT_ENABLE_METADATA_EXCHANGE", "false"),
-            ("PILOT_ENABLE_ANALYSIS", "false"),
-            ("INJECTION_WEBHOOK_CONFIG_NAME", ""),
-            ("VALIDATION_WEBHOOK_CONFIG_NAME", ""),
-            ("PILOT_DEBOUNCE_AFTER", "20ms"),
-        ]);
-        let discovery = Program::start(folder, "istiod", command);
-        discovery
-            .ready(async || {
-                let answer = once(http, Protocol::Http1, &Request::get("/ready")).await.ok()?;
-                (answer.status == 200).then_some(())
-            })
-            .await;
+        let Discovery { program: discovery, http, xds, monitoring } =
+            Discovery::start(folder, kubernetes, "istiod", &[]).await;
         let labels = json!({"app": "istiod", "istio": "pilot", "istio.io/rev": "default"});
         let spec = json!({"containers": [{"name": "discovery", "image": format!("istio/pilot:{VERSION}")}]});
         objects
@@ -95,5 +67,59 @@ impl Istio {
     /// All that runs.
     pub fn programs(&self) -> impl Iterator<Item = &Program> {
         std::iter::once(&self.discovery)
+    }
+}
+
+/// One process of the control plane.
+#[derive(Debug)]
+pub struct Discovery {
+    /// The process.
+    pub program: Program,
+    http: SocketAddr,
+    /// Where it gives Envoys their configuration, without TLS.
+    pub xds: SocketAddr,
+    monitoring: SocketAddr,
+}
+
+impl Discovery {
+    /// Starts it with these variables beside its usual ones, and waits until it is ready.
+    pub async fn start(
+        folder: &Folder,
+        kubernetes: &Kubernetes,
+        name: &'static str,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let [http, https, xds, secure_xds, monitoring, control] =
+            std::array::from_fn(|_| SocketAddr::from(([127, 0, 0, 1], ports::free())));
+        let mut command = Command::new(folder::tool("pilot-discovery"));
+        command.args(["discovery", "--domain", "cluster.local", "--kubeconfig"]);
+        command.arg(kubernetes.admin().kubeconfig());
+        command.args(["--httpAddr", &http.to_string(), "--httpsAddr", &https.to_string()]);
+        command.args(["--grpcAddr", &xds.to_string(), "--secureGRPCAddr", &secure_xds.to_string()]);
+        command.args(["--monitoringAddr", &monitoring.to_string(), "--ctrlz_port", &control.port().to_string()]);
+        command.envs([
+            ("POD_NAME", &*format!("{name}-0")),
+            ("POD_NAMESPACE", ISTIO_SYSTEM),
+            ("SERVICE_ACCOUNT", "istiod"),
+            ("REVISION", "default"),
+            ("CLUSTER_ID", "Kubernetes"),
+            ("PILOT_CERT_PROVIDER", "istiod"),
+            // Filters that only Istio's proxy has.
+            ("PILOT_ENABLE_ALPN_FILTER", "false"),
+            ("PILOT_ENABLE_METADATA_EXCHANGE", "false"),
+            ("PILOT_ENABLE_ANALYSIS", "false"),
+            ("INJECTION_WEBHOOK_CONFIG_NAME", ""),
+            ("VALIDATION_WEBHOOK_CONFIG_NAME", ""),
+            ("PILOT_DEBOUNCE_AFTER", "20ms"),
+        ]);
+        command.envs(variables.iter().copied());
+        let program = Program::start(folder, name, command);
+        program
+            .ready(async || {
+                let answer = once(http, Protocol::Http1, &Request::get("/ready")).await.ok()?;
+                (answer.status == 200).then_some(())
+            })
+            .await;
+        Self { program, http, xds, monitoring }
     }
 }

@@ -38,6 +38,7 @@
 //! | `user.rs` | somebody with a kubeconfig, who runs `kubectl` and `kubectl mirror` |
 //! | `istio.rs` | Istio's control plane and what its chart installs |
 //! | `gateway.rs` | a gateway: an Envoy of Istio's kind and the pod that it is |
+//! | `waypoint.rs` | a waypoint of an ambient mesh, with a control plane of its own |
 //! | `knative/` | Knative's installation, and a Knative Service with its Route, revisions and VirtualServices |
 //! | `program.rs`, `ports.rs`, `folder.rs` | processes, free ports, and the folder with all files and logs |
 //!
@@ -57,6 +58,7 @@ mod objects;
 mod ports;
 mod program;
 mod user;
+mod waypoint;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,6 +76,7 @@ pub use gateway::Gateway;
 pub use knative::{Service, Traffic};
 pub use objects::{Kind, Objects};
 pub use user::User;
+pub use waypoint::Waypoint;
 
 /// Where Istio and its gateways live.
 pub const ISTIO_SYSTEM: &str = "istio-system";

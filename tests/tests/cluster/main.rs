@@ -21,3 +21,4 @@ mod tagging;
 mod users;
 mod virtual_service;
 mod wasm_plugin;
+mod waypoint;

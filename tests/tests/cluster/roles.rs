@@ -266,6 +266,8 @@ fn an_application_team_needs_all_of_its_rights() {
             ]
         })
         .await;
+        // A mirror that stays would keep the filter of others.
+        done(&cluster.admin().mirror(&["disable", "hello", "-n", namespace]));
     });
 }
 
@@ -339,6 +341,10 @@ fn a_platform_team_needs_all_of_its_rights() {
         let roles = Roles::of(cluster, "platform-team.yaml", &[]);
         each_is_needed(cluster, &roles, "lean-platform", |right| match (&*right.resource, right.name.as_deref()) {
             ("deployments" | "wasmplugins", _) | (_, Some("config-network")) => vec![vec!["doctor"]],
+            _ if right.group == "gateway.networking.k8s.io" => {
+                let strategy = ["--strategy", "wasmplugin", "--waypoint", "waypoint"];
+                vec![[&["enable", "hello", "--to", "next", "-n", namespace], &strategy[..]].concat()]
+            }
             _ => vec![
                 vec!["enable", "hello", "--to", "next", "--dry-run=server", "-n", namespace],
                 vec!["enable", "helo", "--to", "next", "-n", namespace],

@@ -74,7 +74,8 @@ impl Source {
             None if args.all_namespaces => None,
             None => Some(Mirrors::Namespace(cluster.namespace.clone())),
         };
-        let pods: Vec<Pod> = gateways::all(&cluster).await?.into_iter().flat_map(|gateway| gateway.pods).collect();
+        let pods: Vec<Pod> =
+            gateways::everywhere(&cluster).await?.into_iter().flat_map(|gateway| gateway.pods).collect();
         if pods.is_empty() {
             bail!("no gateway pods run; see `kubectl mirror doctor`");
         }

@@ -6,7 +6,7 @@ use kube::core::ObjectMeta;
 
 use super::{Enabling, old_tag};
 use crate::cluster::{Error, Pod, Right};
-use crate::gateway::{Endpoints, Gateways, NO_TARGET, Wanted};
+use crate::gateway::{Endpoints, Gateways, Wanted, no_target};
 use crate::intent::Strategy;
 use crate::istio::names::ISTIO_NAMESPACE;
 use crate::knative::Plan;
@@ -111,7 +111,8 @@ impl Enabling<'_> {
             let Ok(view) = pod.view else { continue };
             let is_absent = |cluster: &&String| view.endpoints.get(*cluster) == Some(&Endpoints::Absent);
             if let Some(cluster) = clusters.iter().find(is_absent) {
-                bail!("gateway pod {} has no cluster {cluster} to copy to: {NO_TARGET}\nNothing was applied", pod.pod);
+                let advice = no_target(plan.intent.waypoint.is_some());
+                bail!("gateway pod {} has no cluster {cluster} to copy to: {advice}\nNothing was applied", pod.pod);
             }
         }
         Ok(())

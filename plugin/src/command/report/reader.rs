@@ -191,7 +191,7 @@ fn check_times(args: &Args) -> anyhow::Result<()> {
 
 impl OnCluster {
     async fn gather(&mut self) -> anyhow::Result<Gathered> {
-        let found = gateways::all(&self.cluster).await?;
+        let found = gateways::everywhere(&self.cluster).await?;
         let pods: Vec<Pod> = found.into_iter().flat_map(|gateway| gateway.pods).filter(Pod::is_running).collect();
         if pods.is_empty() {
             bail!("no gateway pods run; see `kubectl mirror doctor`");

@@ -12,6 +12,7 @@ mod planned;
 mod tags;
 mod virtual_service;
 mod wasm_plugin;
+mod waypoint;
 mod world;
 
 use world::World;

@@ -20,12 +20,12 @@ fn module() -> String {
 }
 
 /// The same command, where nobody has said yet where the module is.
-fn first(command: &str) -> String {
+pub(super) fn first(command: &str) -> String {
     format!("{command} {}", module())
 }
 
 /// What was said, without the ages of mirrors, which are new.
-fn ageless(said: impl std::fmt::Display) -> String {
+pub(super) fn ageless(said: impl std::fmt::Display) -> String {
     let text = said.to_string();
     let lines = text.lines().map(|line| match line.rsplit_once("  ") {
         Some((rest, age)) if age.strip_suffix('s').is_some_and(|age| age.parse::<u8>().is_ok()) => {

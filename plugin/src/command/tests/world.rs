@@ -168,6 +168,27 @@ impl World {
         envoy
     }
 
+    /// A waypoint `default/NAME` of this class. One that serves revisions of hello has a pod.
+    pub async fn waypoint(&self, name: &'static str, class: &str, revisions: &[&str]) {
+        let gateway = json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+            "metadata": { "namespace": "default", "name": name }, "spec": { "gatewayClassName": class },
+        });
+        self.server.clone().with(&gateway.to_string());
+        if revisions.is_empty() {
+            return;
+        }
+        let envoy = FakeEnvoy::start().await;
+        for revision in revisions {
+            envoy.endpoints(&format!("inbound-vip|80|http|{revision}.default.svc.cluster.local"), 1);
+        }
+        let (pod, labels) = (format!("{name}-0"), json!({ "gateway.networking.k8s.io/gateway-name": name }));
+        self.server.clone().pod("default", &pod, &envoy);
+        self.server.edit("pods", "default", &pod, |pod| pod["metadata"]["labels"] = labels);
+        let gateway = Gateway { name: pod, envoy, proxy: Proxy::Good, workload: name };
+        self.gateways.lock().expect("no test has panicked in here").push(gateway);
+    }
+
     /// One more gateway pod, whose Envoy nobody can ask.
     pub fn deaf_pod(&self, name: &str) {
         let pod = json!({
@@ -332,9 +353,8 @@ impl Gateway {
             },
         );
         let plugins: Vec<WasmPlugin> = all(objects, "WasmPlugin");
-        let is_mine = |plugin: &&WasmPlugin| {
-            Workload::of_plugin(plugin).labels.get("istio").is_some_and(|label| label == self.workload)
-        };
+        let is_mine =
+            |plugin: &&WasmPlugin| Workload::of_plugin(plugin).labels.values().any(|label| label == self.workload);
         let plugin = plugins.iter().find(is_mine);
         self.envoy.told(&plugin.map(|plugin| plugin.spec.plugin_config.clone()).unwrap_or_default());
         self.envoy.module(
