@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{Answer, Client, Protocol, Request};
+use super::{Answer, Client, Failure, Protocol, Request};
 
 /// What a crowd of clients met with.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub async fn crowd(
             while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let wrong = match exchange(&mut client, address, protocol, request).await {
                     Ok(answer) => answer.differs_from(&expected(request)),
-                    Err(failure) => Some(failure),
+                    Err(failure) => Some(format!("{failure:?}")),
                 };
                 let mut result = result.lock().expect("no poison");
                 match wrong {
@@ -70,10 +70,9 @@ pub(super) async fn exchange(
     address: SocketAddr,
     protocol: Protocol,
     request: &Request,
-) -> Result<Answer, String> {
+) -> Result<Answer, Failure> {
     if !client.as_ref().is_some_and(Client::is_open) {
-        *client = Some(Client::connect(address, protocol).await.map_err(|failure| format!("{failure:?}"))?);
+        *client = Some(Client::connect(address, protocol).await?);
     }
-    let open = client.as_mut().expect("it was just made");
-    open.send(request).await.map_err(|failure| format!("{failure:?}"))
+    client.as_mut().expect("it was just made").send(request).await
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::crowd::{Crowd, exchange};
-use super::{Answer, Protocol, Request};
+use super::{Answer, Client, Failure, Protocol, Request};
 
 /// Connections, and the pause after each answer: about 300 requests a second, without keeping the machine busy.
 const CONNECTIONS: usize = 3;
@@ -69,11 +69,25 @@ async fn ask(
     let mut crowd = Crowd::default();
     let mut client = None;
     while !stop.load(Ordering::Relaxed) {
-        match exchange(&mut client, address, Protocol::Http1, &request).await.map(|answer| wrong(&answer)) {
+        match answer(&mut client, address, &request).await.map(|answer| wrong(&answer)) {
             Ok(None) => crowd.right += 1,
-            Ok(Some(wrong)) | Err(wrong) => crowd.wrong.push(wrong),
+            Ok(Some(wrong)) => crowd.wrong.push(wrong),
+            Err(failure) => crowd.wrong.push(format!("{failure:?}")),
         }
         tokio::time::sleep(PAUSE).await;
     }
     crowd
+}
+
+/// What a client gets. A server may close a connection that it has kept, as the listeners of an Envoy do that was given others,
+/// just when the next request is on its way: such a request any client sends once more, over a new connection.
+async fn answer(client: &mut Option<Client>, address: SocketAddr, request: &Request) -> Result<Answer, Failure> {
+    let is_kept = client.as_ref().is_some_and(Client::is_open);
+    match exchange(client, address, Protocol::Http1, request).await {
+        Err(Failure::NoAnswer(_)) if is_kept => {
+            *client = None;
+            exchange(client, address, Protocol::Http1, request).await
+        }
+        answered => answered,
+    }
 }
