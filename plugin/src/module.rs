@@ -1,7 +1,13 @@
 //! The module, built by `build.rs` and carried in the plugin's binary, so that both are always of one version.
 
 /// The WebAssembly module for Envoy.
-pub static MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/module.wasm"));
+pub static MODULE: &[u8] = &BYTES;
+
+/// A static of its own, which is in the binary once. Bytes without a name are there once for each unit of code that uses them.
+static BYTES: [u8; FILE.len()] = *FILE;
+
+const FILE: &[u8; include_bytes!(concat!(env!("OUT_DIR"), "/module.wasm")).len()] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/module.wasm"));
 
 #[cfg(test)]
 mod tests {

@@ -15,8 +15,10 @@ use crate::hello::{Hello, SAFE};
 fn broken_plugin(cluster: &Cluster) -> PathBuf {
     let mut bytes = std::fs::read(program::path()).expect("the plugin");
     let (start, version) = (&MODULE[..64], 4..8);
-    let at = bytes.windows(start.len()).position(|window| window == start).expect("the module inside the plugin");
-    bytes[at..][version].fill(0xff);
+    let places = bytes.windows(start.len()).enumerate().filter(|(_, window)| *window == start);
+    let places: Vec<_> = places.map(|(at, _)| at).collect();
+    assert_eq!(places.len(), 1, "the module is in the plugin once");
+    bytes[places[0]..][version].fill(0xff);
     let path = cluster.folder().join("broken-plugin");
     std::fs::write(&path, bytes).expect("it is written");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("it may be run");
