@@ -61,7 +61,7 @@ fn is_in_sample(name: &str, selection: &Selection, headers: &HeaderBlock) -> boo
 }
 
 /// Where in the whole a text falls, by the selector's hash: the multiplier keeps every product below 2^53, up to which a script's numbers are exact.
-fn draw(text: impl Iterator<Item = u8>) -> u64 {
+pub fn draw(text: impl Iterator<Item = u8>) -> u64 {
     const ALL: u64 = WHOLE as u64;
     const FACTOR: u64 = 1_664_525;
     let step = |h: u64, add: u64| h.wrapping_mul(FACTOR).wrapping_add(add) % 4_294_967_291;

@@ -17,6 +17,11 @@ pub struct ApplyOptions {
     pub dry_run: bool,
 }
 
+impl ApplyOptions {
+    /// As it is meant, whoever owns the fields.
+    pub const FORCED: Self = Self { force_conflicts: true, dry_run: false };
+}
+
 /// What applying an object did, in kubectl's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -189,7 +194,6 @@ data: {a: one}
 
     const KEPT: ApplyOptions = ApplyOptions { force_conflicts: false, dry_run: false };
     const DRY: ApplyOptions = ApplyOptions { force_conflicts: false, dry_run: true };
-    const FORCED: ApplyOptions = ApplyOptions { force_conflicts: true, dry_run: false };
 
     #[tokio::test]
     async fn an_apply_tells_what_it_changed() {
@@ -218,7 +222,7 @@ data: {a: one}
         let error = cluster.apply(&config_map("there", "two"), KEPT).await.expect_err("a conflict");
         let Error::Conflict(conflict) = &error else { panic!("{error}") };
         assert_eq!(conflict.fields, [("argocd".to_owned(), ".data.a".to_owned())]);
-        let applied = cluster.apply(&config_map("there", "two"), FORCED).await.expect("forced");
+        let applied = cluster.apply(&config_map("there", "two"), ApplyOptions::FORCED).await.expect("forced");
         assert_eq!(applied.change, Change::Configured);
         assert_eq!(server.writes(), ["apply configmaps default/there", "apply configmaps default/there (force)"]);
     }

@@ -144,15 +144,10 @@ fn begins(expression: &str, text: &str) -> String {
 mod tests {
     use std::hash::{BuildHasher, RandomState};
 
+    use mirror_core::selection::draw;
+
     use super::super::fixture;
     use super::*;
-
-    /// What `HASH` computes.
-    fn hash(text: &str) -> u64 {
-        const PRIME: u64 = 4_294_967_291;
-        let hash = text.bytes().fold(5381, |h, byte| (h * 1_664_525 + u64::from(byte)) % PRIME);
-        (0..2).fold(hash, |h, _| (h * 1_664_525 + 1_013_904_223) % PRIME)
-    }
 
     #[test]
     fn the_script_of_a_full_mirror() {
@@ -215,7 +210,8 @@ mod tests {
         for (kind, key, most) in kinds {
             let mut classes = [0_u32; 32];
             for i in 0..KEYS {
-                let sampled = hash(&format!("default/hello/{}", key(i))) % u64::from(WHOLE);
+                // What `HASH` computes.
+                let sampled = draw(format!("default/hello/{}", key(i)).bytes());
                 classes[usize::try_from(sampled * 32 / u64::from(WHOLE)).expect("below 32")] += 1;
             }
             let expected = KEYS as f64 / 32.0;

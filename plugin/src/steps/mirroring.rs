@@ -202,13 +202,11 @@ async fn take_out(cluster: &Cluster, applied: &[Held], before: Option<&Found>) {
         let was = before
             .and_then(|found| found.wasm_plugins.iter().find(|was| key(&was.metadata) == key(&held.plugin.metadata)));
         let _ = match was {
-            Some(was) => sharing::hold(cluster, &holding(&held.name, was), FORCED).await,
+            Some(was) => sharing::hold(cluster, &holding(&held.name, was), ApplyOptions::FORCED).await,
             None => sharing::release(cluster, &held.plugin, &held.name, false).await,
         };
     }
 }
-
-const FORCED: ApplyOptions = ApplyOptions { force_conflicts: true, dry_run: false };
 
 fn holding(name: &MirrorName, plugin: &WasmPlugin) -> Held {
     Held { name: name.clone(), plugin: plugin.clone() }
@@ -253,7 +251,7 @@ pub(super) async fn restore<K: Object + Serialize>(cluster: &Cluster, mut object
     metadata.resource_version = None;
     metadata.creation_timestamp = None;
     metadata.managed_fields = None;
-    cluster.apply(&object, FORCED).await.map(|_| ())
+    cluster.apply(&object, ApplyOptions::FORCED).await.map(|_| ())
 }
 
 /// Removes those of a mirror's objects of the same strategy that are not among these any more. Those of the other one are
@@ -303,7 +301,7 @@ pub async fn undo(cluster: &Cluster, plan: &Plan, applied: &Objects, before: Opt
         held: before.wasm_plugins.iter().map(|plugin| holding(&before.name, plugin)).collect(),
     };
     for held in &as_before.held {
-        sharing::hold(cluster, held, FORCED).await?;
+        sharing::hold(cluster, held, ApplyOptions::FORCED).await?;
     }
     remove_others(cluster, &applied.found(plan), &as_before).await
 }

@@ -134,7 +134,7 @@ pub async fn put(cluster: &Cluster, gateway: &GatewayPods, how: Sending<'_>) -> 
 /// # Errors
 /// Such a mirror, a pod that does not let go, and what the API server refuses.
 pub async fn remove(cluster: &Cluster, plugin: &WasmPlugin, wait: Option<Duration>, dry_run: bool) -> Result<()> {
-    let (workload, options) = (Workload::of_plugin(plugin), ApplyOptions { dry_run, ..FORCED });
+    let (workload, options) = (Workload::of_plugin(plugin), ApplyOptions { dry_run, ..ApplyOptions::FORCED });
     change(cluster, &workload.namespace, &plugin.name_any(), options, |there| {
         match there.map(mirrors).unwrap_or_default().first() {
             Some(mirror) => Err(Refusal::InUse { mirror: mirror.clone() }.into()),
@@ -175,13 +175,13 @@ async fn restore(cluster: &Cluster, before: &WasmPlugin) -> Result<()> {
         }
         Ok(there.is_some().then_some(after))
     };
-    change(cluster, &before.namespace().unwrap_or_default(), &before.name_any(), FORCED, make).await.map(|_| ())
+    change(cluster, &before.namespace().unwrap_or_default(), &before.name_any(), ApplyOptions::FORCED, make)
+        .await
+        .map(|_| ())
 }
-
-const FORCED: ApplyOptions = ApplyOptions { force_conflicts: true, dry_run: false };
 
 /// Removes what was just made, unless somebody's mirror is in it by now.
 async fn remove_new(cluster: &Cluster, workload: &Workload) -> Result<()> {
     let make = |there: Option<&WasmPlugin>| Ok(there.filter(|there| !mirrors(there).is_empty()).cloned());
-    change(cluster, &workload.namespace, &names::install(workload), FORCED, make).await.map(|_| ())
+    change(cluster, &workload.namespace, &names::install(workload), ApplyOptions::FORCED, make).await.map(|_| ())
 }

@@ -181,7 +181,7 @@ pub async fn hold(cluster: &Cluster, held: &Held, options: ApplyOptions) -> Resu
 /// # Errors
 /// As [`change`].
 pub async fn release(cluster: &Cluster, plugin: &WasmPlugin, name: &MirrorName, dry_run: bool) -> Result<Changed> {
-    let options = ApplyOptions { force_conflicts: true, dry_run };
+    let options = ApplyOptions { dry_run, ..ApplyOptions::FORCED };
     change(cluster, &plugin.namespace().unwrap_or_default(), &plugin.name_any(), options, |there| {
         Ok(there.map(|there| without_mirror(there, name)))
     })
@@ -193,7 +193,7 @@ pub async fn release(cluster: &Cluster, plugin: &WasmPlugin, name: &MirrorName, 
 /// # Errors
 /// As [`change`].
 pub async fn remove_unused(cluster: &Cluster, plugin: &WasmPlugin, dry_run: bool) -> Result<bool> {
-    let options = ApplyOptions { force_conflicts: true, dry_run };
+    let options = ApplyOptions { dry_run, ..ApplyOptions::FORCED };
     let changed = change(cluster, &plugin.namespace().unwrap_or_default(), &plugin.name_any(), options, |there| {
         let is_unused = |there: &&WasmPlugin| {
             mirrors(there).is_empty() && installed_by(&there.metadata) == Some(InstalledBy::Enable)

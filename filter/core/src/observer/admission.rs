@@ -8,7 +8,7 @@ use super::{Admission, Facts, Observer, log};
 use crate::config::{Sampling, Target, carried};
 use crate::headers::HeaderBlock;
 use crate::outcome::{Outcome, Skip};
-use crate::pair::{KeyKind, Pair, Role, Setting, Side, Ticket};
+use crate::pair::{KeyKind, Pair, Role, Setting, Side, Ticket, copy_word};
 use crate::stats::names::Diagnostic;
 
 /// How many live primaries a poisoned pair remembers. Further ones are counted but not waited for.
@@ -205,8 +205,7 @@ impl Observer {
             return Admission::Ignore;
         };
         let (ticket, setting) = self.join(mirror, role, marks, headers).unwrap_or((Ticket::stale(role), setting));
-        let word = if role == Role::Secondary { "secondary" } else { "shadow" };
-        let mut tags = vec![(ROLE, word.to_owned())];
+        let mut tags = vec![(ROLE, copy_word(role).to_owned())];
         tags.extend(marks.request_id().map(|id| (PAIR, id.to_owned())));
         tags.extend(knative_headers(&setting, role, marks));
         observe(ticket, tags)

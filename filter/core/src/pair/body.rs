@@ -27,22 +27,12 @@ impl Side {
         if self.phase != Phase::Answering || !self.keeps_body || self.answer.overflow.is_some() {
             return Room::Unwanted;
         }
-        let body = &self.answer.body;
-        let least = body.len().saturating_add(more);
-        if least > cap || self.expected > cap {
-            return Room::TooLarge;
-        }
-        if least <= body.capacity() {
-            return Room::There;
-        }
-        let best = self.expected.max(body.capacity().saturating_mul(2)).min(cap).max(least);
-        Room::Grow { least, best }
+        room(&self.answer.body, more, self.expected, cap)
     }
 
     /// Makes the body's memory `capacity` bytes. False where there is none to be had.
     pub(crate) fn grow(&mut self, capacity: usize) -> bool {
-        let body = &mut self.answer.body;
-        body.try_reserve_exact(capacity.saturating_sub(body.len())).is_ok()
+        grow(&mut self.answer.body, capacity)
     }
 
     /// Drops what was kept of the body.
@@ -50,6 +40,24 @@ impl Side {
         self.answer.overflow = Some(why);
         self.answer.body = Vec::new();
     }
+}
+
+/// What it takes to keep `more` bytes in addition in a body of at most `cap`, of which `expected` were announced (0: none).
+pub(crate) fn room(body: &Vec<u8>, more: usize, expected: usize, cap: usize) -> Room {
+    let least = body.len().saturating_add(more);
+    if least > cap || expected > cap {
+        return Room::TooLarge;
+    }
+    if least <= body.capacity() {
+        return Room::There;
+    }
+    let best = expected.max(body.capacity().saturating_mul(2)).min(cap).max(least);
+    Room::Grow { least, best }
+}
+
+/// Makes a body's memory `capacity` bytes. False where there is none to be had.
+pub(crate) fn grow(body: &mut Vec<u8>, capacity: usize) -> bool {
+    body.try_reserve_exact(capacity.saturating_sub(body.len())).is_ok()
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ mod table;
 use crate::compare::Plan;
 use crate::config::Mirror;
 
-pub(crate) use body::Room;
+pub(crate) use body::{Room, grow, room};
 pub(crate) use budget::{Budget, Usage};
 pub(crate) use entry::{KeyKind, Pair, key};
-pub(crate) use side::{Phase, Side, copy_role, number};
+pub(crate) use side::{Phase, Side, copy_role, copy_word, number};
 #[cfg(test)]
 pub(crate) use table::MOST_BYTES;
 pub(crate) use table::Table;

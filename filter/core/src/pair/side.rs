@@ -115,12 +115,16 @@ impl Side {
     }
 }
 
-/// The word by which a mirror's policy names a copy.
+/// The role that a copy's word names.
 pub(crate) fn copy_role(word: &[u8]) -> Option<Role> {
-    match word {
-        b"shadow" => Some(Role::Candidate),
-        b"secondary" => Some(Role::Secondary),
-        _ => None,
+    [Role::Candidate, Role::Secondary].into_iter().find(|role| copy_word(*role).as_bytes() == word)
+}
+
+/// The word for a copy of this role.
+pub(crate) const fn copy_word(role: Role) -> &'static str {
+    match role {
+        Role::Secondary => "secondary",
+        Role::Primary | Role::Candidate => "shadow",
     }
 }
 

@@ -6,7 +6,7 @@ use super::roster::Listed;
 use crate::config::Target;
 use crate::headers::HeaderBlock;
 use crate::observer::mark::{KNATIVE_NAMESPACE, KNATIVE_REVISION, MIRROR, PAIR, ROLE};
-use crate::pair::{Pair, Role, Ticket};
+use crate::pair::{Pair, Role, Ticket, copy_word};
 
 /// Envoy gives it to every answer that it got from upstream, and to none of its own.
 const FROM_UPSTREAM: &str = "x-envoy-upstream-service-time";
@@ -70,25 +70,6 @@ impl Outgoing {
         size_of::<Self>().saturating_add(self.body.capacity())
     }
 
-    /// How much the memory has to grow for `len` bytes more; `None` where the body would be larger than `cap`.
-    pub(super) fn room(&self, len: usize, cap: usize) -> Option<usize> {
-        let (held, least) = (self.body.capacity(), self.body.len().saturating_add(len));
-        if least > cap {
-            None
-        } else if least <= held {
-            Some(0)
-        } else {
-            // Doubled, so that it need not grow again soon.
-            Some(held.saturating_mul(2).min(cap).max(least).saturating_sub(held))
-        }
-    }
-
-    /// Makes the memory grow by `more`. False where there is none to be had.
-    pub(super) fn grow(&mut self, more: usize) -> bool {
-        let spare = self.body.capacity().saturating_sub(self.body.len());
-        more == 0 || self.body.try_reserve_exact(spare.saturating_add(more)).is_ok()
-    }
-
     /// The copies of this request: to the candidate, and once more to the primary's version.
     pub(super) fn calls(self, pair: &Pair, ticket: Ticket, trailers: HeaderBlock) -> Vec<Call> {
         let Self { listed, body } = self;
@@ -121,10 +102,7 @@ pub(super) fn marked(headers: &HeaderBlock, forged: &[&'static str], id: &[u8]) 
 
 /// The headers of a copy, made from those of the request.
 fn headers(listed: &Listed, role: Role, target: &Target, request: &HeaderBlock) -> HeaderBlock {
-    let (to, word) = match role {
-        Role::Secondary => (&listed.also, "secondary"),
-        Role::Primary | Role::Candidate => (&listed.to, "shadow"),
-    };
+    let to = if role == Role::Secondary { &listed.also } else { &listed.to };
     let mark = format!("{}/{}", listed.name(), listed.fingerprint);
     let named = request.get_all("connection").unwrap_or_default();
     let is_named =
@@ -140,7 +118,7 @@ fn headers(listed: &Listed, role: Role, target: &Target, request: &HeaderBlock) 
     let mut all: Vec<(&[u8], &[u8])> = request.iter().filter(is_kept).collect();
     all.extend([
         (MIRROR.as_bytes(), mark.as_bytes()),
-        (ROLE.as_bytes(), word.as_bytes()),
+        (ROLE.as_bytes(), copy_word(role).as_bytes()),
         (to.as_bytes(), target.cluster.as_bytes()),
     ]);
     if let Some(knative) = &target.knative {

@@ -18,7 +18,7 @@ use crate::answer::Overflow;
 use crate::config::Target;
 use crate::headers::HeaderBlock;
 use crate::outcome::{Incomplete, Outcome, Skip};
-use crate::pair::{KeyKind, Pair, Role, Side, Ticket, key, number};
+use crate::pair::{KeyKind, Pair, Role, Room, Side, Ticket, grow, key, number, room};
 use crate::selection;
 use crate::stats::names::Diagnostic;
 
@@ -131,17 +131,20 @@ impl Observer {
         let Some(pair) = self.table.of_ticket(ticket) else { return false };
         let cap = pair.setting.mirror.caps.body_bytes;
         let Some(outgoing) = &mut pair.outgoing else { return false };
-        let skip = match outgoing.room(len, cap) {
-            None => Skip::TooLarge,
-            Some(more) if self.table.fits(ticket.slot, more) => {
+        let held = outgoing.body.capacity();
+        let skip = match room(&outgoing.body, len, 0, cap) {
+            Room::There => return true,
+            Room::Unwanted => return false,
+            Room::TooLarge => Skip::TooLarge,
+            Room::Grow { best, .. } => {
+                let fits = self.table.fits(ticket.slot, best.saturating_sub(held));
                 let outgoing = self.table.of_ticket(ticket).and_then(|pair| pair.outgoing.as_mut());
-                if outgoing.is_some_and(|outgoing| outgoing.grow(more)) {
+                if fits && outgoing.is_some_and(|outgoing| grow(&mut outgoing.body, best)) {
                     self.table.account(ticket.slot);
                     return true;
                 }
                 Skip::Overload
             }
-            Some(_) => Skip::Overload,
         };
         self.conclude(ticket.slot, Outcome::Skipped(skip));
         false
