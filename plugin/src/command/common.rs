@@ -11,7 +11,7 @@ use mirror_core::config::safe_methods;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cluster::{ApplyOptions, Change};
+use crate::cluster::{ApplyOptions, Change, Error};
 use crate::completion;
 use crate::envoy::{HeaderMatch, PathMatch};
 use crate::intent::{Intent, MirrorName, Strategy, Through, To};
@@ -331,6 +331,19 @@ pub fn not_found(name: &MirrorName) -> anyhow::Error {
 pub fn unseen(what: &[Unseen]) {
     for what in what {
         message(format_args!("note: not all can be seen, a right is missing: {what}"));
+    }
+}
+
+/// An installation, where the user may look and the cluster knows the kind.
+///
+/// # Errors
+/// Any other error.
+pub fn seen<T>(found: Result<Option<T>>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.downcast_ref().is_some_and(|error: &Error| error.is_forbidden() || error.is_no_kind()) => {
+            Ok(None)
+        }
+        found => found,
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn repair(args: RepairArgs) -> Result<ExitStatus> {
     let mut there = Vec::new();
     for gateway in &gateways {
         let observing = installing::installed(&cluster, gateway).await;
-        let sending = installed_plugin(&cluster, gateway).await?;
+        let sending = common::seen(sending::installed(&cluster, &gateway.workload).await)?.is_some();
         // Who may not even look at the one may well start the other anew.
         let observing = match observing {
             Err(error) if sending && error.downcast_ref().is_some_and(Error::is_forbidden) => false,
@@ -115,16 +115,6 @@ pub async fn repair(args: RepairArgs) -> Result<ExitStatus> {
         }
     }
     Ok(ExitStatus::Success)
-}
-
-/// Whether a WasmPlugin is there; a cluster need not know the kind.
-async fn installed_plugin(cluster: &Cluster, gateway: &GatewayPods) -> Result<bool> {
-    match sending::installed(cluster, &gateway.workload).await {
-        Err(error) if error.downcast_ref().is_some_and(|error: &Error| error.is_no_kind() || error.is_forbidden()) => {
-            Ok(false)
-        }
-        found => Ok(found?.is_some()),
-    }
 }
 
 /// The filter, as it is put into gateways.

@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::ExitStatus;
-use crate::cluster::{Cluster, Connection, Error};
-use crate::command::common::Format;
+use crate::cluster::{Cluster, Connection};
+use crate::command::common::{self, Format};
 use crate::gateway::Gateways;
 use crate::grid::{Column, Grid, Paint};
 use crate::istio::install::{Installed, module_fingerprint};
@@ -85,9 +85,9 @@ async fn on_gateways(connection: &Connection, module: &str) -> Result<Vec<OnGate
     let cluster: Cluster = connection.connect().await?;
     let mut all = Vec::new();
     for gateway in gateways::everywhere(&cluster).await? {
-        let installed = seen(installing::installed(&cluster, &gateway).await)?;
+        let installed = common::seen(installing::installed(&cluster, &gateway).await)?;
         let installed = installed.map(|object| Installed::of(&object));
-        let plugin = seen(sending::installed(&cluster, &gateway.workload).await)?;
+        let plugin = common::seen(sending::installed(&cluster, &gateway.workload).await)?;
         let plugin = plugin.map(|plugin| Fetched { url: plugin.spec.url, sha256: plugin.spec.sha256 });
         for view in Gateways::of(&cluster, &gateway.pods).view(&[]).await {
             let said = view.view.as_ref().ok();
@@ -104,16 +104,6 @@ async fn on_gateways(connection: &Connection, module: &str) -> Result<Vec<OnGate
         }
     }
     Ok(all)
-}
-
-/// An installation, where the user may look and the cluster knows the kind.
-fn seen<T>(found: Result<Option<T>>) -> Result<Option<T>> {
-    match found {
-        Err(error) if error.downcast_ref().is_some_and(|error: &Error| error.is_forbidden() || error.is_no_kind()) => {
-            Ok(None)
-        }
-        found => found,
-    }
 }
 
 fn table(versions: &Versions) -> String {
